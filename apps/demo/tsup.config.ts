@@ -1,0 +1,5 @@
+import { defineConfig } from 'tsup';
+import { base } from '../../tsup.base.ts';
+
+// The local server launcher is a private package: it travels inside the published CLI.
+export default defineConfig({ ...base, entry: ['src/main.ts'], noExternal: ['@zerohop/local-triton'] });
