@@ -1,0 +1,42 @@
+import { constants } from 'node:os';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/**
+ * Turns the first SIGINT, SIGTERM or SIGHUP into an aborted `signal`, so that everything is closed in order; the
+ * second ends the process at once.
+ */
+export class Interrupt implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #onFirst: (name: string) => void;
+  #received: (typeof signals)[number] | undefined;
+
+  /** @param onFirst - told of the first signal, at once */
+  constructor(onFirst: (name: string) => void) {
+    this.#onFirst = onFirst;
+    for (const name of signals) process.on(name, this.#onSignal);
+  }
+
+  /** Aborted by the first signal. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** 128 + the number of the signal that came; undefined while none has. */
+  get exitCode(): number | undefined {
+    return this.#received === undefined ? undefined : 128 + constants.signals[this.#received];
+  }
+
+  /** Gives the signals their default meaning back. */
+  [Symbol.dispose](): void {
+    for (const name of signals) process.off(name, this.#onSignal);
+  }
+
+  readonly #onSignal = (name: NodeJS.Signals): void => {
+    const code = this.exitCode;
+    if (code !== undefined) process.exit(code);
+    this.#received = name as (typeof signals)[number];
+    this.#onFirst(name);
+    this.#controller.abort(new Error(`Interrupted by ${name}`));
+  };
+}

@@ -1,0 +1,168 @@
+import { availability } from '@zerohop/cuda-native';
+import { Detector } from '@zerohop/gpu-postproc';
+import { type Image, Preprocessor } from '@zerohop/gpu-preproc';
+import { TensorPool } from '@zerohop/shm-pool';
+import { TritonClient } from '@zerohop/triton-client';
+import { Cleanup } from './cleanup.js';
+import { CliError, codeOf } from './errors.js';
+import { resolveLabels } from './labels.js';
+import { type DetectorModel, readDetectorModel } from './model.js';
+import { type DetectResult, type ReportedDetection, rounded, type Timings } from './report.js';
+import { selfCheck } from './self-check.js';
+import type { Transport } from './transport.js';
+
+export interface PipelineOptions {
+  /** gRPC address of the server. */
+  readonly url: string;
+  readonly metricsUrl?: string | undefined;
+  readonly model: string;
+  /** A file of class names. */
+  readonly labels?: string | undefined;
+  readonly transport: Transport;
+  /** What one request may take, in milliseconds. */
+  readonly timeoutMs: number;
+  readonly scoreThreshold: number;
+  readonly iouThreshold: number;
+  /** Ends the opening and every request. */
+  readonly signal: AbortSignal;
+}
+
+/** What one picture gave. */
+export interface Detected {
+  readonly detections: readonly ReportedDetection[];
+  readonly timings: Omit<Timings, 'decode' | 'total'>;
+}
+
+/**
+ * Fails when `cuda` can't work on this machine, whatever the server.
+ * @throws CliError ERR_CUDA_UNAVAILABLE
+ */
+export function requireTransport(transport: Transport): void {
+  if (transport !== 'cuda') return;
+  const state = availability();
+  if (state.available) return;
+  throw new CliError(
+    'ERR_CUDA_UNAVAILABLE',
+    `--transport cuda needs a GPU that this process can use: ${state.message}`,
+  );
+}
+
+/** Picture in, objects out, over one slot of shared memory. Owns client, pool, preprocessor and detector. */
+export class Pipeline {
+  readonly #options: PipelineOptions;
+  readonly #model: DetectorModel;
+  readonly #pool: TensorPool;
+  readonly #preprocessor: Preprocessor;
+  readonly #detector: Detector;
+  readonly #cleanup: Cleanup;
+  /** Who answers, and over what. */
+  readonly origin: Pick<DetectResult, 'server' | 'model' | 'transport' | 'reason'>;
+
+  private constructor(
+    options: PipelineOptions,
+    parts: {
+      server: { name: string; version: string };
+      model: DetectorModel;
+      pool: TensorPool;
+      preprocessor: Preprocessor;
+      detector: Detector;
+      cleanup: Cleanup;
+    },
+  ) {
+    this.#options = options;
+    this.#model = parts.model;
+    this.#pool = parts.pool;
+    this.#preprocessor = parts.preprocessor;
+    this.#detector = parts.detector;
+    this.#cleanup = parts.cleanup;
+    this.origin = {
+      transport: parts.pool.transport,
+      reason: parts.pool.reason,
+      server: { name: parts.server.name, version: parts.server.version },
+      model: parts.model.name,
+    };
+  }
+
+  /** Connects, registers the memory and runs the self-check. Whatever fails, nothing stays open. */
+  static async open(options: PipelineOptions): Promise<Pipeline> {
+    const cleanup = new Cleanup();
+    try {
+      const { url, metricsUrl, transport, signal, timeoutMs } = options;
+      const client = new TritonClient(url, metricsUrl === undefined ? {} : { metricsUrl });
+      cleanup.defer(() => client.close());
+      const server = await client.serverMetadata().catch((cause: unknown) => {
+        throw unreachable(url, cause);
+      });
+      const model = await readDetectorModel(client, options.model, url);
+      const labels = await resolveLabels({
+        file: options.labels,
+        model: model.name,
+        parameters: model.parameters,
+        classCount: model.output.classCount,
+      });
+      const { input, output } = model;
+      const pool = await TensorPool.open(client, {
+        model: model.name,
+        slots: 1,
+        transport,
+        shapes: { [input.name]: [1, 3, input.height, input.width] },
+      });
+      cleanup.defer(() => pool.close());
+      const preprocessor = await Preprocessor.create({ target: pool.input(input.name), resize: 'letterbox' });
+      cleanup.defer(() => preprocessor.close());
+      const detector = await Detector.create({
+        source: pool.output(output.name),
+        head: 'yolov8',
+        labels,
+        scoreThreshold: options.scoreThreshold,
+        iouThreshold: options.iouThreshold,
+      });
+      cleanup.defer(() => detector.close());
+      await selfCheck(model, pool, preprocessor, { signal, timeoutMs });
+      return new Pipeline(options, { server, model, pool, preprocessor, detector, cleanup });
+    } catch (error) {
+      await cleanup.run();
+      throw error;
+    }
+  }
+
+  /** Finds the objects in one decoded picture; boxes come in its own pixels. */
+  async detect(image: Image): Promise<Detected> {
+    const { signal, timeoutMs } = this.#options;
+    const lease = await this.#pool.acquire({ signal });
+    try {
+      const start = performance.now();
+      const geometry = await this.#preprocessor.run(image, lease.input(this.#model.input.name));
+      const sent = performance.now();
+      const reply = await lease.infer({ signal, timeoutMs });
+      const answered = performance.now();
+      const found = await this.#detector.run(reply.output(this.#model.output.name), { geometry });
+      const end = performance.now();
+      return {
+        detections: Array.from(found, ({ label, classId, score, box }) => ({
+          label,
+          classId,
+          score: rounded(score, 6),
+          box: box.map((v) => rounded(v, 2)) as [number, number, number, number],
+        })),
+        timings: { preprocess: sent - start, infer: answered - sent, postprocess: end - answered },
+      };
+    } finally {
+      lease[Symbol.dispose]();
+    }
+  }
+
+  /** Unregisters and frees the memory and ends the connection. @returns what went wrong on the way */
+  async close(): Promise<unknown[]> {
+    return this.#cleanup.run();
+  }
+}
+
+function unreachable(url: string, cause: unknown): unknown {
+  if (codeOf(cause) !== 'TRITON_UNAVAILABLE') return cause;
+  return new CliError(
+    'ERR_SERVER_UNREACHABLE',
+    `No Triton server answers at ${url}; start it or correct --url, or leave --url out to have one started here.`,
+    { cause },
+  );
+}

@@ -1,0 +1,57 @@
+import { readFileSync } from 'node:fs';
+import { CommanderError } from '@commander-js/extra-typings';
+import { createProgram, spellOutJson } from './cli.js';
+import { detect } from './detect.js';
+import { codeOf } from './errors.js';
+import { ExitCode } from './exit-codes.js';
+import { Interrupt } from './interrupt.js';
+import { Terminal } from './terminal.js';
+
+/**
+ * The whole program: parses `words`, does it, closes everything.
+ * @returns what the process should end with
+ */
+export async function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+  const terminal = new Terminal(process.stdout, process.stderr, { debug: env.ZEROHOP_DEBUG === '1' });
+  const interrupt = new Interrupt((name) => {
+    terminal.progress(`zerohop: ${name} received, closing everything; once more ends it at once`);
+  });
+  // A reader that went away (`zerohop … | head`) is no failure of ours, and nothing is left to be said to it.
+  const onStdoutError = (error: Error): void => {
+    if (codeOf(error) !== 'EPIPE') throw error;
+  };
+  process.stdout.on('error', onStdoutError);
+  // The packages warn of a slower transport; the summary and the JSON carry the same sentence as `reason`.
+  process.removeAllListeners('warning');
+  process.on('warning', (warning) => {
+    if (codeOf(warning)?.startsWith('ZEROHOP_') !== true) terminal.warn(warning);
+  });
+  let exitCode: number = ExitCode.ok;
+  const program = createProgram(
+    version(),
+    {
+      detect: async (images, options) => {
+        exitCode = await detect(images, options, interrupt.signal, terminal);
+      },
+    },
+    { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) },
+  );
+  try {
+    await program.parseAsync(spellOutJson(words), { from: 'user' });
+    return interrupt.exitCode ?? exitCode;
+  } catch (error) {
+    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
+    // Commander ends --help and --version with 0, and has said itself what is wrong with a command line.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+    return terminal.fail(error);
+  } finally {
+    interrupt[Symbol.dispose]();
+  }
+}
+
+function version(): string {
+  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  return version;
+}

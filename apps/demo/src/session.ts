@@ -1,0 +1,71 @@
+import { startTriton } from '@zerohop/local-triton';
+import { Cleanup } from './cleanup.js';
+import type { DetectOptions } from './cli.js';
+import { CliError } from './errors.js';
+import { findModelRepository, listModels } from './model-repository.js';
+import { Pipeline } from './pipeline.js';
+
+/** A pipeline and, when no address was given, the Triton server that was started for it. */
+export interface Session {
+  readonly pipeline: Pipeline;
+  /** Closes the pipeline, then ends the server. @returns what went wrong on the way */
+  close(): Promise<unknown[]>;
+}
+
+/**
+ * Connects to the server at `--url`, or starts one on this machine and connects to that.
+ * @param progress - told what is going on while it takes seconds
+ */
+export async function openSession(
+  options: DetectOptions,
+  signal: AbortSignal,
+  progress: (line: string) => void,
+): Promise<Session> {
+  const cleanup = new Cleanup();
+  try {
+    const { url, metricsUrl } =
+      options.url === undefined ? await startLocal(options, signal, progress, cleanup) : options;
+    progress('Checking the pipeline with a known picture');
+    const pipeline = await Pipeline.open({
+      url,
+      metricsUrl,
+      model: options.model,
+      labels: options.labels,
+      transport: options.transport,
+      timeoutMs: options.timeout,
+      scoreThreshold: options.score,
+      iouThreshold: options.iou,
+      signal,
+    });
+    return {
+      pipeline,
+      close: async () => [...(await pipeline.close()), ...(await cleanup.run())],
+    };
+  } catch (error) {
+    await cleanup.run();
+    throw error;
+  }
+}
+
+async function startLocal(
+  { model, metricsUrl }: DetectOptions,
+  signal: AbortSignal,
+  onProgress: (line: string) => void,
+  cleanup: Cleanup,
+): Promise<{ url: string; metricsUrl: string }> {
+  const triton = await startTriton({ modelRepository: requireModel(model), models: [model], signal, onProgress });
+  cleanup.defer(() => triton.stop());
+  return { url: triton.grpcUrl, metricsUrl: metricsUrl ?? triton.metricsUrl };
+}
+
+/** The repository to serve from, known to hold the model: finding that out from a server takes seconds. */
+function requireModel(model: string): string {
+  const repository = findModelRepository();
+  const models = repository === undefined ? [] : listModels(repository);
+  if (repository !== undefined && models.includes(model)) return repository;
+  const has = models.length === 0 ? 'none come with this installation' : `these come with it: ${models.join(', ')}`;
+  throw new CliError(
+    'ERR_MODEL_NOT_FOUND',
+    `There is no model "${model}" to serve here (${has}); choose one with --model, or name a server with --url.`,
+  );
+}

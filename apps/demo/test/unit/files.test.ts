@@ -1,0 +1,90 @@
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkOutputFile, checkOutputFolder, OutputNames, readInput, writeWhole } from '../../src/files.js';
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'zerohop-files-'));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('readInput', () => {
+  it('reads', async () => {
+    writeFileSync(join(folder, 'a'), 'abc');
+    expect((await readInput(join(folder, 'a'))).toString()).toBe('abc');
+  });
+
+  it('says what is wrong with a path', async () => {
+    await expect(readInput(join(folder, 'none.jpg'))).rejects.toMatchObject({
+      code: 'ERR_FILE_NOT_FOUND',
+      message: expect.stringMatching(/none\.jpg does not exist; check the path\.$/),
+    });
+    writeFileSync(join(folder, 'file'), '');
+    await expect(readInput(join(folder, 'file', 'x'))).rejects.toMatchObject({ code: 'ERR_FILE_NOT_FOUND' });
+    await expect(readInput(folder)).rejects.toMatchObject({
+      code: 'ERR_FILE_UNREADABLE',
+      message: expect.stringMatching(/is a directory; name the files in it instead\.$/),
+    });
+  });
+});
+
+describe('output checks', () => {
+  it('accept what can be written, and create nothing', async () => {
+    await checkOutputFolder(join(folder, 'new', 'deep'));
+    await checkOutputFolder(folder);
+    await checkOutputFile(join(folder, 'r.json'));
+    expect(readdirSync(folder)).toEqual([]);
+  });
+
+  it('refuse what can not', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    await expect(checkOutputFolder(join(folder, 'file'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    await expect(checkOutputFile(join(folder, 'none', 'r.json'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    await expect(checkOutputFile(folder)).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+  });
+});
+
+describe('writeWhole', () => {
+  it('replaces a file and leaves nothing else', async () => {
+    const path = join(folder, 'r.json');
+    writeFileSync(path, 'old');
+    await writeWhole(path, 'new');
+    expect(readFileSync(path, 'utf8')).toBe('new');
+    expect(readdirSync(folder)).toEqual(['r.json']);
+  });
+
+  it('leaves nothing behind when it fails', async () => {
+    mkdirSync(join(folder, 'taken', 'x'), { recursive: true });
+    await expect(writeWhole(join(folder, 'taken'), 'new')).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    await expect(writeWhole(join(folder, 'none', 'r'), 'new')).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    expect(readdirSync(folder)).toEqual(['taken']);
+  });
+});
+
+describe('OutputNames', () => {
+  it('names by the stem and never twice', async () => {
+    const names = await OutputNames.create(folder, ['x/a.jpg', 'y/a.png']);
+    expect(names.next('x/a.jpg')).toBe(join(folder, 'a.annotated.jpg'));
+    expect(names.next('y/a.png')).toBe(join(folder, 'a-2.annotated.jpg'));
+  });
+
+  it('never gives an input, whatever path leads to it', async () => {
+    writeFileSync(join(folder, 'a.jpg'), '');
+    writeFileSync(join(folder, 'a.annotated.jpg'), '');
+    symlinkSync(folder, join(folder, 'link'));
+    const names = await OutputNames.create(folder, [join(folder, 'a.jpg'), join(folder, 'link', 'a.annotated.jpg')]);
+    expect(names.next(join(folder, 'a.jpg'))).toBe(join(folder, 'a-2.annotated.jpg'));
+    expect(existsSync(join(folder, 'a-2.annotated.jpg'))).toBe(false);
+  });
+});
