@@ -1,0 +1,52 @@
+/** Argument checks. Their wording is one for all packages: "Expected … for … but received … of type …". */
+
+const shown = (value: unknown): string => {
+  if (typeof value === 'string') return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(shown).join(', ')}]`;
+  if (typeof value === 'object' && value !== null) return value.constructor?.name ?? 'an object';
+  return String(value);
+};
+
+const message = (expected: string, name: string, value: unknown): string =>
+  `Expected ${expected} for ${name} but received ${shown(value)} of type ${value === null ? 'null' : typeof value}`;
+
+/** The error of an argument of the wrong type. */
+export const wrongType = (expected: string, name: string, value: unknown): TypeError =>
+  new TypeError(message(expected, name, value));
+
+/** The error of an argument of the right type whose value is not allowed. */
+export const outOfRange = (expected: string, name: string, value: unknown): RangeError =>
+  new RangeError(message(expected, name, value));
+
+export function checkPositiveInteger(name: string, value: unknown): number {
+  if (typeof value !== 'number') throw wrongType('positive integer', name, value);
+  if (!Number.isSafeInteger(value) || value < 1) throw outOfRange('positive integer', name, value);
+  return value;
+}
+
+export function checkBoolean(name: string, value: unknown): boolean {
+  if (typeof value !== 'boolean') throw wrongType('boolean', name, value);
+  return value;
+}
+
+export function checkOneOf<const T extends string>(name: string, value: unknown, allowed: readonly T[]): T {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) throw wrongType(`one of ${allowed.map(shown).join(', ')}`, name, value);
+  return found;
+}
+
+/** One value for each of the three channels: a number stands for all three. */
+export function checkTriple(
+  name: string,
+  value: unknown,
+  expected: string,
+  allowed: (value: number) => boolean,
+): [number, number, number] {
+  const values: readonly unknown[] = Array.isArray(value) ? value : [value, value, value];
+  const [a, b, c] = values;
+  if (values.length !== 3 || typeof a !== 'number' || typeof b !== 'number' || typeof c !== 'number') {
+    throw wrongType(`${expected} or three of them`, name, value);
+  }
+  if (!allowed(a) || !allowed(b) || !allowed(c)) throw outOfRange(`${expected} or three of them`, name, value);
+  return [a, b, c];
+}
