@@ -116,12 +116,13 @@ async function detectOne(
   pictures: PictureWriter | undefined,
 ): Promise<DetectResult> {
   const { width, height } = image;
-  const { detections, timings } = await pipeline.detect(image);
+  const { detections, truncated, timings } = await pipeline.detect(image);
   const { preprocess, infer, postprocess } = timings;
   return {
     ...pipeline.origin,
     image: { path, width, height },
     detections,
+    ...(truncated ? { truncated } : {}),
     timings: {
       decode: rounded(decodeMs, 2),
       preprocess: rounded(preprocess, 2),

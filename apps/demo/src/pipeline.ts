@@ -30,6 +30,8 @@ export interface PipelineOptions {
 /** What one picture gave. */
 export interface Detected {
   readonly detections: readonly ReportedDetection[];
+  /** There were more objects than the detector keeps. */
+  readonly truncated: boolean;
   readonly timings: Omit<Timings, 'decode' | 'total'>;
 }
 
@@ -116,6 +118,7 @@ export class Pipeline {
         labels,
         scoreThreshold: options.scoreThreshold,
         iouThreshold: options.iouThreshold,
+        dropNonFinite: true,
       });
       cleanup.defer(() => detector.close());
       await selfCheck(model, pool, preprocessor, { signal, timeoutMs });
@@ -145,6 +148,7 @@ export class Pipeline {
           score: rounded(score, 6),
           box: box.map((v) => rounded(v, 2)) as [number, number, number, number],
         })),
+        truncated: found.truncated,
         timings: { preprocess: sent - start, infer: answered - sent, postprocess: end - answered },
       };
     } finally {

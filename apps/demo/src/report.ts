@@ -27,6 +27,8 @@ export interface DetectResult {
   readonly model: string;
   readonly image: { readonly path: string; readonly width: number; readonly height: number };
   readonly detections: readonly ReportedDetection[];
+  /** There when more objects were found than are listed. */
+  readonly truncated?: true;
   readonly timings: Timings;
   /** The annotated picture, when `--out` was given. */
   readonly annotated?: string;

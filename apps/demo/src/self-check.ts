@@ -17,10 +17,10 @@ export interface KnownObject {
 const scoreTolerance = 0.02;
 const smallestIou = 0.9;
 
-/**
- * Reads a model configuration's `self_check`: `classId score x1 y1 x2 y2`, objects separated by semicolons, as
- * `scripts/self-check.mjs` prints it.
- */
+/** How many of the best objects are worth writing down. */
+const knownObjectCount = 5;
+
+/** Reads a model configuration's `self_check`: `classId score x1 y1 x2 y2`, objects separated by semicolons. */
 export function parseKnownObjects(text: string): KnownObject[] {
   return text.split(';').map((part) => {
     const [classId, score, ...box] = part.trim().split(/\s+/).map(Number);
@@ -37,6 +37,13 @@ export function parseKnownObjects(text: string): KnownObject[] {
     }
     return { classId, score, box: box as unknown as KnownObject['box'] };
   });
+}
+
+/** The other way round: what to write into the configuration. */
+export function formatKnownObjects(objects: readonly KnownObject[]): string {
+  return objects
+    .map(({ classId, score, box }) => [classId, score.toFixed(3), ...box.map((v) => v.toFixed(1))].join(' '))
+    .join('; ');
 }
 
 /** How a set of found objects differs from the known one: a clause for an error message, or undefined when it does not. */
@@ -76,15 +83,21 @@ export async function selfCheck(
   });
   const lease = await pool.acquire({ signal: call.signal });
   try {
+    if (pool.transport !== 'bytes') await poison(lease.output<'FP32'>(output.name));
     await preprocessor.run(picture, lease.input(input.name));
-    const block = (await lease.infer(call)).output(output.name) as TensorBlock<'FP32'>;
+    const reply = await lease.infer(call);
+    const block = reply.output<'FP32'>(output.name);
     const fault = findUnwritten(await block.read(), 4 + output.classCount);
     if (fault !== undefined) throw broken(model, fault);
     if (known === undefined) return;
     const detector = await Detector.create({ source: pool.output(output.name), head: 'yolov8' });
     try {
-      const difference = findDifference(parseKnownObjects(known), [...(await detector.run(block))]);
-      if (difference !== undefined) throw broken(model, difference);
+      const found = [...(await detector.run(block))];
+      const difference = findDifference(parseKnownObjects(known), found);
+      if (difference !== undefined) {
+        const answer = new Error(`The answer was "${formatKnownObjects(found.slice(0, knownObjectCount))}"`);
+        throw broken(model, difference, { cause: answer });
+      }
     } finally {
       await detector.close();
     }
@@ -94,8 +107,8 @@ export async function selfCheck(
 }
 
 /**
- * Looks for anchors that the server can't have computed. A fresh slot is zeroed, and no box of a working head is zero
- * in every row.
+ * Looks for anchors that the server can't have computed: where it wrote nothing, the block still holds the NaN that was
+ * put there before.
  * @param data - `[1, rows, anchors]`
  */
 export function findUnwritten(data: Float32Array, rows: number): string | undefined {
@@ -103,18 +116,23 @@ export function findUnwritten(data: Float32Array, rows: number): string | undefi
   if (anchors === 0) return 'the answer is empty';
   let unwritten = 0;
   for (let anchor = 0; anchor < anchors; anchor++) {
-    let magnitude = 0;
-    for (let row = 0; row < rows; row++) magnitude += Math.abs(data[row * anchors + anchor] as number);
-    if (!Number.isFinite(magnitude)) return `anchor ${anchor} of ${anchors} is not a finite number`;
-    if (magnitude === 0) unwritten++;
+    let sum = 0;
+    for (let row = 0; row < rows; row++) sum += data[row * anchors + anchor] as number;
+    if (!Number.isFinite(sum)) unwritten++;
   }
-  return unwritten === 0 ? undefined : `${unwritten} of ${anchors} anchors were not written`;
+  return unwritten === 0 ? undefined : `${unwritten} of ${anchors} anchors hold no number`;
 }
 
-function broken(model: DetectorModel, what: string): CliError {
+/** An answer that never comes would otherwise look like the one before it. */
+async function poison(block: TensorBlock<'FP32'>): Promise<void> {
+  await block.write(new Float32Array(block.byteLength / Float32Array.BYTES_PER_ELEMENT).fill(Number.NaN));
+}
+
+function broken(model: DetectorModel, what: string, options?: ErrorOptions): CliError {
   return new CliError(
     'ERR_SELF_CHECK',
     `Model "${model.name}" gave a wrong answer to the start-up self-check (${what}), so its results can't be trusted; look at the server's log and at the versions of its backend.`,
+    options,
   );
 }
 

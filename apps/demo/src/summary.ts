@@ -25,7 +25,7 @@ export function describeServer(
 
 /** What one picture gave, as a table. */
 export function describeResult(result: DetectResult, colors: Colors): string {
-  const { image, detections, timings, annotated } = result;
+  const { image, detections, truncated, timings, annotated } = result;
   const count = detections.length === 1 ? '1 object' : `${detections.length} objects`;
   const rows = detections.map(({ label, score, box }) => [
     printable(label),
@@ -33,7 +33,7 @@ export function describeResult(result: DetectResult, colors: Colors): string {
     ...box.map((v) => v.toFixed(0)),
   ]);
   const lines = [
-    `${colors.bold(printable(image.path))}  ${image.width} x ${image.height}, ${count}`,
+    `${colors.bold(printable(image.path))}  ${image.width} x ${image.height}, ${count}${truncated === true ? ', the best of more' : ''}`,
     ...(rows.length > 0 ? table(['label', 'score', 'x1', 'y1', 'x2', 'y2'], rows, colors) : []),
     `  decode ${ms(timings.decode)} + preprocess ${ms(timings.preprocess)} + infer ${ms(timings.infer)} + ` +
       `postprocess ${ms(timings.postprocess)} = ${ms(timings.total)} ms`,

@@ -12,7 +12,10 @@ export function testPicture(width: number, height: number): Uint8Array {
       noise ^= noise << 13;
       noise ^= noise >>> 17;
       noise ^= noise << 5;
-      data.fill(shade + Math.floor((x * 16) / width) + ((noise >>> 29) - 4), at, at + 3);
+      const grey = shade + Math.floor((x * 16) / width) + ((noise >>> 29) - 4);
+      data[at] = grey;
+      data[at + 1] = grey;
+      data[at + 2] = grey;
     }
   }
   const darken = (x: number, y: number, by: number): void => {

@@ -1,0 +1,69 @@
+import { describe, expect, it } from 'vitest';
+import { type ModelClient, readDetectorModel } from '../../src/model.js';
+
+const images = { name: 'images', datatype: 'FP32', shape: [1, 3, 96, 64] } as const;
+const output0 = { name: 'output0', datatype: 'FP32', shape: [1, 8, 500] } as const;
+
+type Tensors = Awaited<ReturnType<ModelClient['modelMetadata']>>['inputs'];
+
+function serving(inputs: Tensors, outputs: Tensors): ModelClient {
+  return {
+    modelMetadata: async (name) => ({ name, versions: ['1'], platform: 'python', inputs, outputs }),
+    modelConfig: async (name) => ({
+      name,
+      platform: '',
+      backend: 'python',
+      maxBatchSize: 0,
+      decoupled: false,
+      instanceGroups: [],
+      parameters: { labels: 'a,b,c,d' },
+    }),
+    repositoryIndex: async () => [],
+  };
+}
+
+const read = (client: ModelClient) => readDetectorModel(client, 'm', 'grpc://h:1');
+
+describe('readDetectorModel', () => {
+  it('reads size and classes from the shapes', async () => {
+    expect(await read(serving([images], [output0]))).toEqual({
+      name: 'm',
+      parameters: { labels: 'a,b,c,d' },
+      input: { name: 'images', width: 64, height: 96 },
+      output: { name: 'output0', classCount: 4 },
+    });
+  });
+
+  it('takes a batch dimension that varies, and finds the output among others', async () => {
+    const batched = [{ ...images, shape: [-1, 3, 96, 64] }];
+    const outputs = [{ name: 'count', datatype: 'INT32', shape: [1] } as const, { ...output0, shape: [-1, 8, 500] }];
+    expect(await read(serving(batched, outputs))).toMatchObject({ output: { name: 'output0' } });
+  });
+
+  it.each([
+    ['no input', []],
+    ['two inputs', [images, images]],
+    ['bytes', [{ ...images, datatype: 'UINT8' as const }]],
+    ['a matrix', [{ ...images, shape: [64, 64] }]],
+    ['one channel', [{ ...images, shape: [1, 1, 96, 64] }]],
+    ['an open size', [{ ...images, shape: [1, 3, -1, -1] }]],
+  ])('refuses an input that is no image: %s', async (_, inputs) => {
+    await expect(read(serving(inputs, [output0]))).rejects.toMatchObject({
+      code: 'ERR_MODEL_SHAPE',
+      message: expect.stringMatching(/^Model "m" takes .*needs exactly one image input FP32 \[1, 3, height, width\]/),
+    });
+  });
+
+  it.each([
+    ['none', []],
+    ['a matrix', [{ ...output0, shape: [8, 500] }]],
+    ['no classes', [{ ...output0, shape: [1, 4, 500] }]],
+    ['anchors first', [{ ...output0, shape: [1, 500, 8] }]],
+    ['integers', [{ ...output0, datatype: 'INT32' as const }]],
+  ])('refuses an output that is no YOLOv8 head: %s', async (_, outputs) => {
+    await expect(read(serving([images], outputs))).rejects.toMatchObject({
+      code: 'ERR_MODEL_SHAPE',
+      message: expect.stringMatching(/^Model "m" gives .*detect reads FP32 \[1, 4 \+ classes, anchors\]/),
+    });
+  });
+});
