@@ -1,1 +1,6 @@
-export {};
+export { LocalTritonError, type LocalTritonErrorCode } from './errors.js';
+export { findTriton, type TritonInstallation } from './installation.js';
+export type { StartTritonOptions } from './options.js';
+export { LocalTriton, type ServerPorts } from './server.js';
+export { checkSharedMemory } from './shared-memory.js';
+export { startTriton } from './start.js';
