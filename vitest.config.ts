@@ -8,6 +8,7 @@ const tier = (name: string, options: { timeout: number; parallel: boolean }) => 
       `packages/*/test/${name}/**/*.test.ts`,
       `apps/*/test/${name}/**/*.test.ts`,
       `tools/*/test/${name}/**/*.test.ts`,
+      `bench/test/${name}/**/*.test.ts`,
       `tests/${name}/**/*.test.ts`,
     ],
     testTimeout: options.timeout,
