@@ -156,6 +156,46 @@ export interface ModelConfig {
   readonly parameters: Readonly<Record<string, string>>;
 }
 
+/** How often something happened, and how many nanoseconds it took in all. */
+export interface DurationStatistic {
+  readonly count: number;
+  readonly totalNs: bigint;
+}
+
+/** What one version of a model has done since it was loaded. */
+export interface ModelStatistics {
+  readonly name: string;
+  readonly version: string;
+  readonly inferenceCount: number;
+  readonly executionCount: number;
+  /** Milliseconds since 1970; 0 when there was none. */
+  readonly lastInferenceMs: number;
+  readonly success: DurationStatistic;
+  readonly fail: DurationStatistic;
+  readonly queue: DurationStatistic;
+  readonly computeInput: DurationStatistic;
+  readonly computeInfer: DurationStatistic;
+  readonly computeOutput: DurationStatistic;
+}
+
+/** A model of the server's repository. One that was never loaded has neither version nor state. */
+export interface RepositoryModel {
+  readonly name: string;
+  readonly version: string;
+  /** `'READY'`, `'LOADING'`, `'UNLOADING'`, `'UNAVAILABLE'` or empty. */
+  readonly state: string;
+  readonly reason: string;
+}
+
+export interface LoadModelOptions {
+  /** The configuration to use instead of the repository's, as in config.pbtxt, in Triton's JSON spelling. */
+  readonly config?: Readonly<Record<string, unknown>>;
+  /** Files in place of the repository's, by `version/path`. Needs `config`. */
+  readonly files?: Readonly<Record<string, Uint8Array>>;
+  /** How long loading may take. @defaultValue 600000 */
+  readonly timeoutMs?: number;
+}
+
 export interface SystemRegionStatus {
   readonly name: string;
   readonly key: string;
@@ -174,6 +214,8 @@ export interface SystemRegions {
   register(region: { name: string; key: string; byteLength: number }): Promise<void>;
   /** Unregisters one region; an empty name is refused, since the server takes it for "all". */
   unregister(name: string): Promise<void>;
+  /** Every system region of the server, other clients' too. The only way to say "all". */
+  unregisterAll(): Promise<void>;
   /** All regions, or the one named; an unknown name gives an empty list. */
   status(name?: string): Promise<SystemRegionStatus[]>;
 }
@@ -181,6 +223,10 @@ export interface SystemRegions {
 export interface CudaRegions {
   /** `rawHandle`: the 64 bytes of a CUDA IPC handle. `deviceId`: the server's ordinal. */
   register(region: { name: string; rawHandle: Uint8Array; deviceId: number; byteLength: number }): Promise<void>;
+  /** Unregisters one region; an empty name is refused, since the server takes it for "all". */
   unregister(name: string): Promise<void>;
+  /** Every CUDA region of the server, other clients' too. The only way to say "all". */
+  unregisterAll(): Promise<void>;
+  /** All regions, or the one named; an unknown name gives an empty list. */
   status(name?: string): Promise<CudaRegionStatus[]>;
 }
