@@ -1,0 +1,47 @@
+{
+  "targets": [
+    {
+      "target_name": "cuda_native",
+      "sources": [
+        "src/addon.cc",
+        "src/context.cc",
+        "src/device.cc",
+        "src/driver_api.cc",
+        "src/environment.cc",
+        "src/executor.cc",
+        "src/external_buffer.cc",
+        "src/glibc_compat.cc",
+        "src/shared_memory.cc",
+        "src/status.cc",
+      ],
+      "include_dirs": ["<!@(node -p \"require('node-addon-api').include\")"],
+      "defines": [
+        "NAPI_VERSION=8",
+        "NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS",
+        "NODE_ADDON_API_DISABLE_DEPRECATED",
+        "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
+      ],
+      "cflags_cc!": ["-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
+      "cflags_cc": [
+        "-std=c++17",
+        "-fno-exceptions",
+        "-fvisibility=hidden",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        "-include",
+        "<(module_root_dir)/src/glibc_compat.h",
+      ],
+      "ldflags": [
+        "-Wl,--version-script=<(module_root_dir)/exports.map",
+        "-Wl,-Bsymbolic",
+        "-Wl,-z,relro,-z,now",
+        "-Wl,--no-as-needed",
+        "-l:libdl.so.2",
+        "-l:librt.so.1",
+        "-l:libpthread.so.0",
+        "-Wl,--as-needed",
+      ],
+    },
+  ],
+}

@@ -1,0 +1,130 @@
+#include "environment.h"
+
+#include <utility>
+
+#include "executor.h"
+
+namespace zerohop {
+
+bool Environment::Install(napi_env env) {
+  auto* environment = new Environment;
+  const auto destroy = [](napi_env, void* data, void*) { delete static_cast<Environment*>(data); };
+  if (napi_set_instance_data(env, environment, destroy, nullptr) != napi_ok) {
+    delete environment;
+    return false;
+  }
+  napi_value name = nullptr;
+  if (napi_create_string_utf8(env, "zerohop", NAPI_AUTO_LENGTH, &name) != napi_ok) return false;
+  // The finalizer runs on the JS thread before Node frees the function: from then on Post drops what it is given.
+  auto* context = new std::shared_ptr<Channel>(environment->channel_);
+  const auto close = [](napi_env, void* data, void*) {
+    auto* channel = static_cast<std::shared_ptr<Channel>*>(data);
+    {
+      std::lock_guard<std::mutex> lock((*channel)->mutex_);
+      (*channel)->function_ = nullptr;
+    }
+    delete channel;
+  };
+  napi_threadsafe_function function = nullptr;
+  if (napi_create_threadsafe_function(env, nullptr, nullptr, name, 0, 1, context, close, context, Deliver, &function) !=
+      napi_ok) {
+    delete context;
+    return false;
+  }
+  napi_unref_threadsafe_function(env, function);
+  environment->channel_->function_ = function;
+  return true;
+}
+
+Environment* Environment::Get(napi_env env) {
+  void* data = nullptr;
+  napi_get_instance_data(env, &data);
+  return static_cast<Environment*>(data);
+}
+
+void Environment::SetErrorFactory(napi_env env, napi_value factory) {
+  if (error_factory_ != nullptr) napi_delete_reference(env, error_factory_);
+  napi_create_reference(env, factory, 1, &error_factory_);
+}
+
+napi_value Environment::ErrorFactory(napi_env env) const {
+  napi_value factory = nullptr;
+  napi_get_reference_value(env, error_factory_, &factory);
+  return factory;
+}
+
+napi_value Environment::Begin(napi_env env, std::unique_ptr<Task>* task) {
+  auto made = std::make_unique<Task>();
+  napi_value promise = nullptr;
+  if (napi_create_promise(env, &made->deferred, &promise) != napi_ok) return nullptr;
+  if (channel_->outstanding_++ == 0) napi_ref_threadsafe_function(env, channel_->function_);
+  *task = std::move(made);
+  return promise;
+}
+
+void Channel::Post(std::unique_ptr<Task> task) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (function_ == nullptr) return;
+  const napi_status status = napi_call_threadsafe_function(function_, task.get(), napi_tsfn_nonblocking);
+  if (status == napi_ok) {
+    task.release();
+  } else {
+    // The environment is ending; Node has given up our claim on the function, so it must not be used again.
+    function_ = nullptr;
+  }
+}
+
+// Raw Node-API calls whose status is ignored on purpose: when the environment is being torn down they fail, and there
+// is nobody left to tell.
+void Environment::Deliver(napi_env env, napi_value, void* context, void* data) {
+  std::unique_ptr<Task> task(static_cast<Task*>(data));
+  if (env == nullptr) return;
+  Channel& channel = **static_cast<std::shared_ptr<Channel>*>(context);
+
+  napi_handle_scope scope = nullptr;
+  if (napi_open_handle_scope(env, &scope) != napi_ok) return;
+  for (napi_ref reference : task->held) napi_delete_reference(env, reference);
+
+  napi_value value = nullptr;
+  if (task->status.ok()) {
+    if (task->result) value = task->result(env);
+    if (value == nullptr) napi_get_undefined(env, &value);
+    bool pending = false;
+    if (napi_is_exception_pending(env, &pending) == napi_ok && pending) {
+      napi_get_and_clear_last_exception(env, &value);
+      napi_reject_deferred(env, task->deferred, value);
+    } else {
+      napi_resolve_deferred(env, task->deferred, value);
+    }
+  } else {
+    napi_reject_deferred(env, task->deferred, MakeError(env, task->status));
+  }
+  if (--channel.outstanding_ == 0) {
+    std::lock_guard<std::mutex> lock(channel.mutex_);
+    if (channel.function_ != nullptr) napi_unref_threadsafe_function(env, channel.function_);
+  }
+  napi_close_handle_scope(env, scope);
+}
+
+napi_value Async(napi_env env, std::function<Status()> work, std::function<napi_value(napi_env)> result,
+                 const std::vector<napi_value>& held) {
+  Environment* environment = Environment::Get(env);
+  std::unique_ptr<Task> task;
+  napi_value promise = environment->Begin(env, &task);
+  if (promise == nullptr) return nullptr;
+  task->result = std::move(result);
+  for (napi_value value : held) {
+    napi_ref reference = nullptr;
+    if (napi_create_reference(env, value, 1, &reference) == napi_ok) task->held.push_back(reference);
+  }
+  // A std::function must be copyable, so the task travels as a bare pointer; it always runs.
+  Execute([raw = task.release(), channel = environment->channel(), work = std::move(work)]() mutable {
+    raw->status = work();
+    // Captured native state may be released here or with the task; both are off the JS thread or harmless on it.
+    work = nullptr;
+    channel->Post(std::unique_ptr<Task>(raw));
+  });
+  return promise;
+}
+
+}  // namespace zerohop

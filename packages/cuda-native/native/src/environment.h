@@ -1,0 +1,66 @@
+// What one JS environment (the main thread, or one worker) owns in the addon: the way back from the addon's threads to
+// its event loop, and the JS function that makes errors. No state of an environment lives in statics.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "napi_setup.h"
+#include "status.h"
+
+namespace zerohop {
+
+// One promise on its way. It is made and settled on the JS thread and may be destroyed on any thread: when the
+// environment ends first, the promise is abandoned and only the captured native state is released.
+struct Task {
+  napi_deferred deferred = nullptr;
+  Status status;
+  // Makes the promise's value; on the JS thread.
+  std::function<napi_value(napi_env)> result;
+  // JS values kept alive while native code uses their memory.
+  std::vector<napi_ref> held;
+};
+
+// Carries finished tasks to one event loop. Shared by the environment and the tasks in flight, so that a task which
+// outlives its environment finds a closed door instead of freed memory.
+class Channel {
+ public:
+  // From any thread. Drops the task when the environment has ended.
+  void Post(std::unique_ptr<Task> task);
+
+ private:
+  friend class Environment;
+  std::mutex mutex_;
+  napi_threadsafe_function function_ = nullptr;
+  // Unsettled tasks; only used on the JS thread. The event loop is kept alive while there are any.
+  size_t outstanding_ = 0;
+};
+
+class Environment {
+ public:
+  static bool Install(napi_env env);
+  static Environment* Get(napi_env env);
+
+  // Sets the function that turns the fields of a Status into an Error.
+  void SetErrorFactory(napi_env env, napi_value factory);
+  napi_value ErrorFactory(napi_env env) const;
+
+  // Makes a promise and counts it. `task` is completed by whoever takes it, through Channel::Post.
+  napi_value Begin(napi_env env, std::unique_ptr<Task>* task);
+  const std::shared_ptr<Channel>& channel() const { return channel_; }
+
+ private:
+  static void Deliver(napi_env env, napi_value callback, void* context, void* data);
+
+  std::shared_ptr<Channel> channel_ = std::make_shared<Channel>();
+  napi_ref error_factory_ = nullptr;
+};
+
+// Runs `work` on the addon's threads and gives a promise for `result`, which is called on the JS thread when `work`
+// succeeded; without `result` the value is undefined. `held` names JS values to keep alive meanwhile.
+napi_value Async(napi_env env, std::function<Status()> work, std::function<napi_value(napi_env)> result = nullptr,
+                 const std::vector<napi_value>& held = {});
+
+}  // namespace zerohop

@@ -1,0 +1,218 @@
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { afterEach, describe, expect, it } from 'vitest';
+import { DisposedError, SharedMemory, SharedMemoryError } from '../../src/index.js';
+
+const PAGE = 4096;
+let counter = 0;
+const open: SharedMemory[] = [];
+
+function key(): string {
+  counter += 1;
+  return `/zerohop-test-${process.pid}-${counter}`;
+}
+
+function kept(memory: SharedMemory): SharedMemory {
+  open.push(memory);
+  return memory;
+}
+
+afterEach(() => {
+  for (const memory of open.splice(0)) memory[Symbol.dispose]();
+  expect(readdirSync('/dev/shm').filter((name) => name.includes(`zerohop-test-${process.pid}`))).toEqual([]);
+  expect(readdirSync('/dev/shm').filter((name) => name.startsWith(`.zerohop-${process.pid}`))).toEqual([]);
+});
+
+async function failure(promise: Promise<unknown>): Promise<SharedMemoryError> {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
+  expect(error).toBeInstanceOf(SharedMemoryError);
+  return error as SharedMemoryError;
+}
+
+describe('SharedMemory', () => {
+  it('makes a zeroed, private entry and maps it once', async () => {
+    const memory = kept(await SharedMemory.create(key(), 3 * PAGE + 5));
+    expect(memory.byteLength).toBe(3 * PAGE + 5);
+    expect(memory.buffer).toBe(memory.buffer);
+    expect(new Uint8Array(memory.buffer).every((byte) => byte === 0)).toBe(true);
+    const stats = statSync(`/dev/shm${memory.key}`);
+    expect(stats.size).toBe(3 * PAGE + 5);
+    expect(stats.mode & 0o777).toBe(0o600);
+    expect(stats.blocks * 512).toBeGreaterThanOrEqual(3 * PAGE + 5);
+  });
+
+  it('gives the mode that was asked for, whatever the umask', async () => {
+    const before = process.umask(0o077);
+    try {
+      const memory = kept(await SharedMemory.create(key(), PAGE, { mode: 0o666 }));
+      expect(statSync(`/dev/shm${memory.key}`).mode & 0o777).toBe(0o666);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it('shows its bytes to whoever opens the key, at any offset', async () => {
+    const memory = kept(await SharedMemory.create(key(), 2 * PAGE));
+    const bytes = new Uint8Array(memory.buffer);
+    bytes[PAGE + 7] = 42;
+    const all = kept(await SharedMemory.open(memory.key));
+    expect(all.byteLength).toBe(2 * PAGE);
+    expect(new Uint8Array(all.buffer)[PAGE + 7]).toBe(42);
+    const part = kept(await SharedMemory.open(memory.key, { byteOffset: PAGE + 5, byteLength: 10 }));
+    expect(part.byteLength).toBe(10);
+    new Uint8Array(part.buffer)[3] = 43;
+    expect(bytes[PAGE + 8]).toBe(43);
+    const rest = kept(await SharedMemory.open(memory.key, { byteOffset: 1 }));
+    expect(rest.byteLength).toBe(2 * PAGE - 1);
+  });
+
+  it('refuses a key that exists and leaves it alone', async () => {
+    const memory = kept(await SharedMemory.create(key(), PAGE));
+    const error = await failure(SharedMemory.create(memory.key, PAGE));
+    expect(error.code).toBe('ERR_SHM_EXISTS');
+    expect(error.errno).toBe('EEXIST');
+    expect(existsSync(`/dev/shm${memory.key}`)).toBe(true);
+  });
+
+  it('refuses to open what is absent or too small', async () => {
+    expect((await failure(SharedMemory.open(key()))).code).toBe('ERR_SHM_NOT_FOUND');
+    const memory = kept(await SharedMemory.create(key(), PAGE));
+    expect((await failure(SharedMemory.open(memory.key, { byteLength: PAGE + 1 }))).code).toBe('ERR_SHM_RANGE');
+    expect((await failure(SharedMemory.open(memory.key, { byteOffset: PAGE + 1 }))).message).toContain('4096 bytes');
+  });
+
+  it('says what is needed, what is free and what to do when /dev/shm is full, and leaves nothing', async () => {
+    const name = key();
+    const needed = SharedMemory.freeBytes() + 2 ** 32;
+    const error = await failure(SharedMemory.create(name, needed));
+    expect(error.code).toBe('ERR_SHM_FULL');
+    expect(error.message).toContain(`needs ${needed} bytes`);
+    expect(error.message).toMatch(/\d+ are free in \/dev\/shm/);
+    expect(error.message).toContain('--shm-size');
+    expect(existsSync(`/dev/shm${name}`)).toBe(false);
+  });
+
+  it('counts what it reserves', async () => {
+    const before = SharedMemory.freeBytes();
+    kept(await SharedMemory.create(key(), 64 * 1024 * 1024));
+    expect(before - SharedMemory.freeBytes()).toBeGreaterThanOrEqual(32 * 1024 * 1024);
+  });
+
+  it('makes an empty marker for 0 bytes', async () => {
+    const memory = kept(await SharedMemory.create(key(), 0));
+    expect(memory.byteLength).toBe(0);
+    expect(memory.buffer.byteLength).toBe(0);
+    expect(SharedMemory.tryRemove(memory.key)).toBe('locked');
+  });
+
+  it('is locked until it is closed, and tryRemove touches nothing that is locked', async () => {
+    const memory = await SharedMemory.create(key(), PAGE);
+    expect(SharedMemory.tryRemove(memory.key)).toBe('locked');
+    expect(existsSync(`/dev/shm${memory.key}`)).toBe(true);
+    memory.close();
+    expect(SharedMemory.tryRemove(memory.key)).toBe('absent');
+  });
+
+  it('removes an entry that nobody holds', () => {
+    const name = key();
+    writeFileSync(`/dev/shm${name}`, 'left behind');
+    expect(SharedMemory.tryRemove(name)).toBe('removed');
+    expect(SharedMemory.tryRemove(name)).toBe('absent');
+  });
+
+  it('stays usable after unlink, and its key is free again', async () => {
+    const memory = kept(await SharedMemory.create(key(), PAGE));
+    memory.unlink();
+    memory.unlink();
+    new Uint8Array(memory.buffer)[0] = 1;
+    const second = kept(await SharedMemory.create(memory.key, PAGE));
+    memory.close();
+    expect(existsSync(`/dev/shm${second.key}`)).toBe(true);
+  });
+
+  it('detaches its buffer and unmaps on close', async () => {
+    const memory = await SharedMemory.create(key(), PAGE);
+    const bytes = new Uint8Array(memory.buffer);
+    const mapped = () => readFileSync('/proc/self/maps', 'utf8').includes(memory.key.slice(1));
+    expect(mapped()).toBe(true);
+    memory.close();
+    memory.close();
+    expect(memory.closed).toBe(true);
+    expect(bytes.byteLength).toBe(0);
+    expect(mapped()).toBe(false);
+    expect(() => memory.buffer).toThrow(DisposedError);
+    expect(existsSync(`/dev/shm${memory.key}`)).toBe(false);
+  });
+
+  it('does not unmap under a buffer whose memory was moved by a transfer', async () => {
+    const memory = await SharedMemory.create(key(), PAGE);
+    new Uint8Array(memory.buffer)[1] = 9;
+    const moved = structuredClone(memory.buffer, { transfer: [memory.buffer] });
+    memory.close();
+    expect(new Uint8Array(moved)[1]).toBe(9);
+  });
+
+  it('closes at the end of a using block', async () => {
+    let name: string;
+    {
+      using memory = await SharedMemory.create(key(), PAGE);
+      name = memory.key;
+    }
+    expect(existsSync(`/dev/shm${name}`)).toBe(false);
+  });
+
+  it('follows no symbolic link', async () => {
+    const { symlinkSync, unlinkSync } = await import('node:fs');
+    const name = key();
+    symlinkSync('/etc/hostname', `/dev/shm${name}`);
+    try {
+      expect((await failure(SharedMemory.open(name))).errno).toBe('ELOOP');
+      expect(() => SharedMemory.tryRemove(name)).toThrow(/ELOOP/);
+    } finally {
+      unlinkSync(`/dev/shm${name}`);
+    }
+  });
+
+  it('makes many regions at once', async () => {
+    const made = await Promise.all(Array.from({ length: 50 }, (_, i) => SharedMemory.create(key(), PAGE + i)));
+    made.forEach((memory, i) => {
+      expect(memory.byteLength).toBe(PAGE + i);
+      kept(memory);
+    });
+  });
+});
+
+describe('SharedMemory arguments', () => {
+  const any = SharedMemory as unknown as Record<'create' | 'open', (...args: unknown[]) => Promise<unknown>> & {
+    tryRemove(key: unknown): string;
+  };
+
+  it.each([undefined, 1, null, {}])('refuses the key %s', async (name) => {
+    await expect(any.create(name, 1)).rejects.toThrow(TypeError);
+    await expect(any.open(name)).rejects.toThrow(TypeError);
+    expect(() => any.tryRemove(name)).toThrow(TypeError);
+  });
+
+  it.each(['', '/', 'name', '//name', '/a/b', '/..', '/.', '/a\0b', `/${'x'.repeat(255)}`])(
+    'refuses the key %j',
+    async (name) => {
+      await expect(any.create(name, 1)).rejects.toThrow(RangeError);
+      expect(() => any.tryRemove(name)).toThrow(RangeError);
+    },
+  );
+
+  it.each([-1, 1.5, Number.NaN, 2 ** 53])('refuses the size %s', async (size) => {
+    await expect(any.create(key(), size)).rejects.toThrow(RangeError);
+  });
+
+  it('words errors as sharp does', async () => {
+    await expect(any.create(key(), '5')).rejects.toThrow(
+      'Expected integer of at least 0 for byteLength but received 5 of type string',
+    );
+    await expect(any.create(key(), 1, { mode: 0o1777 })).rejects.toThrow('Expected integer between 0 and 511 for mode');
+    await expect(any.open('/x', { byteOffset: -1 })).rejects.toThrow(RangeError);
+    await expect(any.open('/x', { byteLength: 0 })).rejects.toThrow(RangeError);
+  });
+});
