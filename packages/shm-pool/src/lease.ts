@@ -1,0 +1,122 @@
+/** The exclusive loan of one slot. */
+import type { Device, Stream } from '@zerohop/cuda-native';
+import type { Datatype, MemoryKind, TensorBlock } from '@zerohop/cuda-native/tensor';
+import { type BlockOwner, LeaseBlock } from './block.js';
+import { PoolError, wrongType } from './errors.js';
+import type { TensorPlan } from './layout.js';
+import type { Reply } from './reply.js';
+import type { InferOptions, Slot } from './slot.js';
+
+/**
+ * A slot's input and output blocks, for this holder alone. Ends with `release()` or its disposal; after a request that
+ * the server did not answer (time-out, abort, lost connection) it is spent at once, and the slot comes back by itself
+ * when the server is proven to be done with it.
+ */
+export class Lease implements BlockOwner {
+  readonly #slot: Slot;
+  #state: 'held' | 'released' | 'spent' = 'held';
+  #released = false;
+
+  /** @internal Made by the pool. */
+  constructor(slot: Slot) {
+    this.#slot = slot;
+  }
+
+  get kind(): MemoryKind {
+    return this.#slot.kind;
+  }
+
+  get device(): Device | undefined {
+    return this.#slot.device;
+  }
+
+  /** The slot's stream, for `cuda`: work enqueued on it is complete before a request leaves and before the slot goes back. */
+  get stream(): Stream | undefined {
+    return this.#slot.stream;
+  }
+
+  /**
+   * The block of an input. Borrowed until the lease ends.
+   * @throws PoolError ERR_UNKNOWN_TENSOR, ERR_LEASE_RELEASED, ERR_LEASE_DETACHED
+   */
+  input<D extends Datatype = Datatype>(name: string): TensorBlock<D> {
+    this.assertUsable();
+    const tensor = this.#slot.input(name);
+    return new LeaseBlock<D>(this, tensor, tensor.plan as TensorPlan<D>);
+  }
+
+  /**
+   * The block of an output at its full capacity; what the last answer put there, in its own shape, is
+   * `reply.output(name)`. Borrowed until the lease ends.
+   * @throws PoolError ERR_OUTPUT_IN_MESSAGE for transport `'bytes'`, else as `input`
+   */
+  output<D extends Datatype = Datatype>(name: string): TensorBlock<D> {
+    this.assertUsable();
+    const tensor = this.#slot.output(name);
+    if (tensor.memory === undefined) {
+      throw new PoolError(
+        'ERR_OUTPUT_IN_MESSAGE',
+        `With transport 'bytes' output '${name}' arrives in the answer: use reply.output('${name}')`,
+      );
+    }
+    return new LeaseBlock<D>(this, tensor, tensor.plan as TensorPlan<D>);
+  }
+
+  /**
+   * Sends the slot's request once its stream and every hold are done, and resolves with the answer. A time-out or an
+   * abort rejects at once and spends the lease; the server is left to finish. A refusal because the server no longer
+   * knows the region (a restart, someone's unregister-all) registers the slot anew and repeats the request once: it had
+   * not run.
+   * @throws the client's error as it is; `signal.reason`; PoolError ERR_LEASE_RELEASED, ERR_LEASE_DETACHED,
+   * ERR_LEASE_BUSY, ERR_POOL_TIMEOUT, ERR_OUTPUT_TOO_LARGE, ERR_ANSWER_MISMATCH
+   */
+  infer(options?: InferOptions): Promise<Reply> {
+    const over = this.#over();
+    return over === undefined ? this.#slot.infer(this, options) : Promise.reject(over);
+  }
+
+  /** Keeps the slot out of circulation until `work` has settled, however it settles. */
+  hold(work: Promise<unknown>): void {
+    this.assertUsable();
+    if (typeof work?.then !== 'function') throw wrongType('work', 'promise', work);
+    this.#slot.hold(work);
+  }
+
+  /**
+   * Gives the slot back. It is lent again once all work that holds it, and a request still in flight, are done.
+   * @throws PoolError ERR_LEASE_RELEASED the second time
+   */
+  release(): void {
+    if (this.#released) throw new PoolError('ERR_LEASE_RELEASED', 'The lease was released already');
+    this[Symbol.dispose]();
+  }
+
+  /** As `release()`, and does nothing when the lease was released. */
+  [Symbol.dispose](): void {
+    this.#released = true;
+    if (this.#state !== 'held') return;
+    this.#state = 'released';
+    this.#slot.leaseEnded(this);
+  }
+
+  /** @internal The slot's request was not answered, or the pool was closed: nothing more may go through this lease. */
+  spend(): void {
+    if (this.#state === 'held') this.#state = 'spent';
+  }
+
+  /** Throws when the lease is over. */
+  assertUsable(): void {
+    const over = this.#over();
+    if (over !== undefined) throw over;
+  }
+
+  #over(): PoolError | undefined {
+    if (this.#state === 'held') return undefined;
+    return this.#state === 'spent' && !this.#released
+      ? new PoolError(
+          'ERR_LEASE_DETACHED',
+          'The lease is spent: its last request was not answered, and the server may still use the blocks. Acquire a new lease',
+        )
+      : new PoolError('ERR_LEASE_RELEASED', 'The lease was released: acquire a new one');
+  }
+}

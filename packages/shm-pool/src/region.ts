@@ -1,0 +1,214 @@
+/**
+ * One registered region. The only file that knows the order: allocate → register → unregister → free, and what has to
+ * be seen before memory may be freed.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { DeviceMemory } from '@zerohop/cuda-native';
+import type { RegionClient } from './client.js';
+import { messageOf } from './errors.js';
+import type { RegionMemory } from './memory/region-memory.js';
+import { regionName } from './names.js';
+import { countsRegionUsers, isInUse, isUnreachable, registrationError } from './server-texts.js';
+
+/** Whether the server is proven to be done with a region; if not, why. */
+export type Proof = { readonly proven: true } | { readonly proven: false; readonly reason: string };
+
+/** How a release went. `freed` without `proven`: the memory is gone here, but the server may keep its registration. */
+export type Release = Proof & { readonly freed: boolean };
+
+const PROVEN = { proven: true } as const;
+const unproven = (reason: string) => ({ proven: false, reason }) as const;
+
+/** Back-off between polls, in milliseconds: from 1, doubling, to 50. */
+const nextDelay = (delayMs: number) => Math.min(delayMs * 2, 50);
+
+/** Polls between two unregisters of a name that stays listed: a server may lose a deferred one. */
+const POLLS_PER_UNREGISTER = 20;
+
+/** Regions whose memory can't be proven free: referenced for ever, so that it is never freed while the process lives. */
+const retired = new Set<RegionMemory>();
+
+/** Counts of the calls that a pool promises not to make in steady state. */
+export interface RegionCounters {
+  registerCalls: number;
+  reregistrations: number;
+}
+
+export class SharedRegion {
+  readonly #client: RegionClient;
+  readonly #memory: RegionMemory;
+  readonly #entry: string;
+  readonly #counters: RegionCounters;
+  #registration = 0;
+  #registered = false;
+
+  private constructor(client: RegionClient, memory: RegionMemory, entry: string, counters: RegionCounters) {
+    this.#client = client;
+    this.#memory = memory;
+    this.#entry = entry;
+    this.#counters = counters;
+  }
+
+  /**
+   * Registers fresh memory and checks that the server lists it. When either fails, the memory is freed and nothing
+   * stays behind. Owns `memory` from here on.
+   * @throws PoolError ERR_SHM_…, or the client's error when the server cannot be reached
+   */
+  static async open(
+    client: RegionClient,
+    memory: RegionMemory,
+    entry: string,
+    counters: RegionCounters,
+  ): Promise<SharedRegion> {
+    const region = new SharedRegion(client, memory, entry, counters);
+    try {
+      await region.#register();
+      if (!(await memory.isListed(client, region.name))) {
+        throw registrationError(
+          memory.kind,
+          new Error(`${region.name} was registered, but the server does not list it`),
+        );
+      }
+      return region;
+    } catch (error) {
+      await region.release(AbortSignal.timeout(1000));
+      throw error;
+    }
+  }
+
+  get kind(): 'cuda' | 'system' {
+    return this.#memory.kind;
+  }
+
+  /** The name of the current registration. */
+  get name(): string {
+    return regionName(this.#entry, this.#registration);
+  }
+
+  get key(): string {
+    return this.#memory.key;
+  }
+
+  get byteLength(): number {
+    return this.#memory.byteLength;
+  }
+
+  /** A part of the memory; borrowed, valid until the region is released. */
+  view(byteOffset: number, byteLength: number): Uint8Array | DeviceMemory {
+    return this.#memory.view(byteOffset, byteLength);
+  }
+
+  async #register(): Promise<void> {
+    this.#counters.registerCalls += 1;
+    try {
+      await this.#memory.register(this.#client, this.name);
+      this.#registered = true;
+    } catch (error) {
+      // After a lost connection the server may have registered it all the same.
+      this.#registered = isUnreachable(error);
+      throw registrationError(this.kind, error);
+    }
+  }
+
+  /** Whether the server lists the current name. */
+  isListed(): Promise<boolean> {
+    return this.#memory.isListed(this.#client, this.name);
+  }
+
+  /**
+   * Registers the same memory under a fresh name. Only for a region without an unanswered request, and only when the
+   * server does not list the old name: Triton mishandles a second name of one system key.
+   */
+  async reregister(): Promise<void> {
+    this.#registration += 1;
+    this.#registered = false;
+    this.#counters.reregistrations += 1;
+    await this.#register();
+  }
+
+  /**
+   * The second proof, for a region whose request was lost: on one connection, status lists the name, then unregister
+   * is accepted and status lists it no more. Waits for as long as the server uses the region. An older server, or one
+   * that does not list the name (a restart, a takeover of the port, someone's unregister-all), proves nothing.
+   */
+  async proveReleased(signal: AbortSignal): Promise<Proof> {
+    let delayMs = 1;
+    while (!signal.aborted) {
+      const epoch = this.#client.connectionEpoch;
+      try {
+        const { version } = await this.#client.serverMetadata();
+        if (!countsRegionUsers(version))
+          return unproven(`a server of version '${version}' does not count a region's users`);
+        const listed = await this.isListed();
+        if (this.#client.connectionEpoch === epoch) {
+          if (!listed) return unproven('the server that answers now does not know the region');
+          await this.#unregister(signal);
+          if (this.#client.connectionEpoch === epoch) {
+            this.#registered = false;
+            return PROVEN;
+          }
+        }
+      } catch (error) {
+        if (signal.aborted) break;
+        if (!isUnreachable(error)) return unproven(`the server refused to unregister it: ${messageOf(error)}`);
+      }
+      delayMs = await pause(delayMs, signal);
+    }
+    return unproven('the time to wait for the server was over');
+  }
+
+  /**
+   * Unregisters, waits until the server no longer lists the name, then frees the memory. Only for a region without an
+   * unanswered request. Without that proof the memory is retired, and the reason returned.
+   */
+  async release(signal: AbortSignal): Promise<Release> {
+    if (this.#registered) {
+      try {
+        await this.#unregister(signal);
+        this.#registered = false;
+      } catch (error) {
+        const unreachable = isUnreachable(error);
+        const freed = unreachable && this.kind === 'system';
+        // No request is unanswered, so nobody writes to a shm object any more, and a server that still maps it has a
+        // mapping of its own. Device memory must outlive the server's mapping.
+        if (freed) await this.#memory.free();
+        else this.retire();
+        return { ...unproven(unreachable ? 'the server cannot be reached' : messageOf(error)), freed };
+      }
+    }
+    await this.#memory.free();
+    return { ...PROVEN, freed: true };
+  }
+
+  /** Frees a region that `proveReleased` has proven to be unregistered. */
+  free(): Promise<void> {
+    return this.#memory.free();
+  }
+
+  /** Gives the memory up without freeing it: the server may still use it. */
+  retire(): void {
+    retired.add(this.#memory);
+  }
+
+  /** Until accepted ("in use" up to 2.52) and until status no longer lists the name (deferred from 2.53 on). */
+  async #unregister(signal: AbortSignal): Promise<void> {
+    let delayMs = 1;
+    for (let poll = 0; ; poll += 1) {
+      try {
+        if (poll % POLLS_PER_UNREGISTER === 0) await this.#memory.unregister(this.#client, this.name);
+        if (!(await this.isListed())) return;
+      } catch (error) {
+        if (!isInUse(error)) throw error;
+        poll = -1;
+      }
+      delayMs = await pause(delayMs, signal);
+      signal.throwIfAborted();
+    }
+  }
+}
+
+async function pause(delayMs: number, signal: AbortSignal): Promise<number> {
+  // An abort ends the pause early; the caller looks at the signal.
+  await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+  return nextDelay(delayMs);
+}

@@ -1,0 +1,40 @@
+/** Waiting with limits, and how a refused request ended. */
+import type { ClientCall, Settlement } from './client.js';
+import { PoolError } from './errors.js';
+
+export interface Limits {
+  readonly signal?: AbortSignal | undefined;
+  /** On the clock of `performance.now()`. */
+  readonly deadline?: number | undefined;
+}
+
+/**
+ * Waits for `work`, but no longer than the limits allow. The work itself goes on.
+ * @throws `signal.reason`, or PoolError ERR_POOL_TIMEOUT
+ */
+export function within<T>(work: Promise<T>, { signal, deadline }: Limits): Promise<T> {
+  if (signal === undefined && deadline === undefined) return work;
+  return new Promise<T>((resolve, reject) => {
+    const onAbort = () => reject(signal?.reason as Error);
+    const timer = deadline === undefined ? undefined : setTimeout(() => reject(tooLate()), remainingMs(deadline));
+    work.then(resolve, reject).finally(() => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', onAbort);
+    });
+    if (signal?.aborted) onAbort();
+    else signal?.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+const remainingMs = (deadline: number) => Math.max(0, deadline - performance.now());
+
+const tooLate = () =>
+  new PoolError('ERR_POOL_TIMEOUT', 'The request was not sent: work on its blocks did not finish within timeoutMs');
+
+/**
+ * How a rejected call ended for its memory, or undefined when the server is still at it: a client settles a call before
+ * or as it rejects, unless the call was detached.
+ */
+export function settlementNow(call: ClientCall): Promise<Settlement | undefined> {
+  return Promise.race([call.settled, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
+}

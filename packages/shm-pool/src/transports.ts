@@ -1,0 +1,153 @@
+/** Chooses how tensors travel, by evidence: the first transport for which a region of ours is registered and listed. */
+import type { TensorClient } from './client.js';
+import { messageOf, PoolError } from './errors.js';
+import { chooseGpu, type GpuOptions } from './gpu-choice.js';
+import type { SlotPlan } from './layout.js';
+import { CudaMemory } from './memory/cuda-memory.js';
+import { SystemMemory } from './memory/system-memory.js';
+import { EntryNames } from './names.js';
+import { type RegionCounters, SharedRegion } from './region.js';
+import { isUnreachable } from './server-texts.js';
+import { messageMemory, type SlotMemory, type SlotMemoryFactory, type Transport } from './slot-memory.js';
+
+export interface TransportOptions extends GpuOptions {
+  readonly client: TensorClient;
+  readonly model: string;
+  readonly version: string | undefined;
+  readonly plan: SlotPlan;
+  readonly slots: number;
+  readonly counters: RegionCounters;
+}
+
+export interface Chosen {
+  readonly factory: SlotMemoryFactory;
+  /** One for each slot. */
+  readonly memories: readonly SlotMemory[];
+  /** One sentence: which transport, on what evidence, and why not the faster ones. */
+  readonly reason: string;
+  /** `'auto'` had to move on. */
+  readonly fellBack: boolean;
+}
+
+const AUTO: readonly Transport[] = ['cuda', 'system', 'bytes'];
+
+/**
+ * Makes the memory of all slots. Only `'auto'` moves on to the next transport, and only for reasons that concern the
+ * transport; a server that cannot be reached is an error either way.
+ */
+export async function openTransport(wanted: Transport | 'auto', options: TransportOptions): Promise<Chosen> {
+  const failed: string[] = [];
+  for (const transport of wanted === 'auto' ? AUTO : [wanted]) {
+    try {
+      const factory = await factories[transport](options, wanted === 'auto');
+      const memories = await createAll(factory, options.slots);
+      const instead = failed.length === 0 ? '' : `; not ${failed.join('; not ')}`;
+      return {
+        factory,
+        memories,
+        reason: `${transport}: ${factory.evidence}${instead}`,
+        fellBack: failed.length > 0,
+      };
+    } catch (error) {
+      if (wanted !== 'auto' || transport === 'bytes' || !concernsTransport(error)) throw error;
+      failed.push(`${transport}: ${messageOf(error)}`);
+    }
+  }
+  throw new Error('No transport was tried');
+}
+
+const concernsTransport = (error: unknown) =>
+  !isUnreachable(error) && !(error instanceof TypeError) && !(error instanceof RangeError);
+
+/** Releases a slot's memory that no request has used. */
+export async function discard(memory: SlotMemory): Promise<void> {
+  await memory.region?.release(AbortSignal.timeout(5000));
+  await memory.stream?.close();
+}
+
+async function createAll(factory: SlotMemoryFactory, slots: number): Promise<SlotMemory[]> {
+  const memories: SlotMemory[] = [];
+  try {
+    // One after another: the first failure names the cause, and reserving pages in parallel gains nothing.
+    for (let index = 0; index < slots; index += 1) memories.push(await factory.create());
+    return memories;
+  } catch (error) {
+    await Promise.all(memories.map(discard));
+    throw error;
+  }
+}
+
+const factories: Record<Transport, (options: TransportOptions, auto: boolean) => Promise<SlotMemoryFactory>> = {
+  async cuda(options, auto) {
+    if (auto) await refuseHostOnlyModel(options);
+    const { device, serverDeviceId, evidence } = await chooseGpu(options.client, options);
+    const names = new EntryNames();
+    return {
+      transport: 'cuda',
+      kind: 'cuda',
+      device,
+      evidence: `the server opened our memory on ${device.name}, and ${evidence}`,
+      async create() {
+        const stream = device.createStream();
+        try {
+          const entry = names.next();
+          const memory = await CudaMemory.allocate(entry, options.plan.byteLength, device, serverDeviceId);
+          const region = await SharedRegion.open(options.client, memory, entry, options.counters);
+          return { kind: 'cuda', region, stream, view: (offset, length) => region.view(offset, length) };
+        } catch (error) {
+          await stream.close();
+          throw error;
+        }
+      },
+    };
+  },
+
+  system(options) {
+    const names = new EntryNames();
+    return Promise.resolve<SlotMemoryFactory>({
+      transport: 'system',
+      kind: 'host',
+      evidence: 'the server opened our region in /dev/shm and lists it',
+      async create() {
+        const entry = names.next();
+        const memory = await allocateSystem(entry, options);
+        const region = await SharedRegion.open(options.client, memory, entry, options.counters);
+        return { kind: 'host', region, view: (offset, length) => region.view(offset, length) };
+      },
+    });
+  },
+
+  bytes(options) {
+    return Promise.resolve<SlotMemoryFactory>({
+      transport: 'bytes',
+      kind: 'host',
+      evidence: 'tensors travel in the messages',
+      create: () => Promise.resolve(messageMemory(options.plan)),
+    });
+  },
+};
+
+async function allocateSystem(entry: string, { plan, slots }: TransportOptions): Promise<SystemMemory> {
+  try {
+    return await SystemMemory.allocate(entry, plan.byteLength);
+  } catch (error) {
+    const { code } = error as { code?: unknown };
+    if (code !== 'ERR_SHM_FULL') throw error;
+    throw new PoolError('ERR_SHM_FULL', `${slots} slots of ${plan.byteLength} bytes do not fit: ${messageOf(error)}`, {
+      cause: error,
+    });
+  }
+}
+
+/** With `'auto'`, device memory is pointless for a model that would only copy it to the host. */
+async function refuseHostOnlyModel({ client, model, version }: TransportOptions): Promise<void> {
+  const { backend, instanceGroups, parameters } = await client.modelConfig(model, version);
+  const refuse = (why: string) => {
+    throw new PoolError('ERR_CUDA_UNAVAILABLE', `model '${model}' ${why}`);
+  };
+  if (instanceGroups.length > 0 && instanceGroups.every((group) => group.kind === 'KIND_CPU'))
+    refuse('runs on the CPU');
+  if (backend === 'python' && parameters.FORCE_CPU_ONLY_INPUT_TENSORS !== 'no') {
+    refuse("takes host tensors (Python backend without FORCE_CPU_ONLY_INPUT_TENSORS 'no')");
+  }
+}
