@@ -1,0 +1,74 @@
+"""Writes the trained network as ONNX and as TorchScript and compares both with PyTorch."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from detector.network import ConvBnRelu, DecodedDetector, Detector
+from sheets import HEIGHT, WIDTH, make_sheet
+
+_MOST_BYTES = 8_000_000
+
+
+def fuse(network: Detector) -> Detector:
+    """Folds each batch norm into the convolution before it (evaluation only), in place."""
+    for block in [m for m in network.modules() if isinstance(m, ConvBnRelu)]:
+        block.conv = fuse_conv_bn_eval(block.conv, block.norm)
+        block.norm = nn.Identity()
+    return network
+
+
+def compare(name: str, expected: np.ndarray, output: np.ndarray) -> None:
+    """Scores within 1e-4 relative, boxes within 1e-4 of their coordinates.
+
+    A score below 0.01, which no detection comes from, is held to 1e-6 absolute instead: ONNX
+    Runtime's sigmoid is a rational approximation whose relative error grows there.
+    """
+    scores = np.abs(output[:, 4:] - expected[:, 4:]) / np.maximum(expected[:, 4:], 1e-2)
+    boxes = np.abs(output[:, :4] - expected[:, :4]) / np.maximum(np.abs(expected[:, :4]), 1.0)
+    print(f"{name}: scores differ by {scores.max():.1e} relative at most, boxes by {boxes.max():.1e}")
+    if not (scores.max() <= 1e-4 and boxes.max() <= 1e-4):
+        raise SystemExit(f"{name} differs from PyTorch")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument("--out", type=Path, required=True, help="folder for model.onnx and model.pt")
+    options = parser.parse_args()
+    import onnxruntime
+
+    network = Detector()
+    network.load_state_dict(torch.load(options.weights, map_location="cpu"))
+    network.eval()
+    pixels = make_sheet(2_000_000).pixels
+    images = (torch.from_numpy(pixels).permute(2, 0, 1)[None].float() / 255.0).contiguous()
+    with torch.no_grad():
+        expected = DecodedDetector(network, HEIGHT, WIDTH)(images).numpy()
+        model = DecodedDetector(fuse(network), HEIGHT, WIDTH).eval()
+        for parameter in model.parameters():
+            parameter.requires_grad_(False)
+        onnx_path, script_path = options.out / "model.onnx", options.out / "model.pt"
+        legacy = {"dynamo": False} if int(torch.__version__.split(".")[0]) >= 2 else {}
+        torch.onnx.export(
+            model, (images,), str(onnx_path), opset_version=16, input_names=["images"], output_names=["output0"], **legacy
+        )
+        torch.jit.trace(model, images, check_trace=False).save(str(script_path))
+        compare("TorchScript", expected, torch.jit.load(str(script_path), map_location="cpu")(images).numpy())
+    session = onnxruntime.InferenceSession(str(onnx_path), providers=["CPUExecutionProvider"])
+    compare("ONNX", expected, session.run(["output0"], {"images": images.numpy()})[0])
+    for path in (onnx_path, script_path):
+        size = path.stat().st_size
+        print(f"{path}: {size} bytes")
+        if size > _MOST_BYTES:
+            raise SystemExit(f"{path} is larger than {_MOST_BYTES} bytes")
+
+
+if __name__ == "__main__":
+    main()
