@@ -1,0 +1,49 @@
+import type { Datatype, MemoryKind, TensorBlock, TensorSpec, TypedArrays } from '@zerohop/cuda-native/tensor';
+
+/** A tensor spec and blocks of it in plain host memory, as a pool would lend them. */
+export const spec = (shape: readonly number[], datatype: Datatype = 'FP32', kind: MemoryKind = 'host'): TensorSpec => ({
+  name: 'images',
+  datatype,
+  shape,
+  kind,
+});
+
+export interface TestBlock extends TensorBlock {
+  readonly memory: Uint8Array;
+  /** What `hold` was called with. */
+  readonly held: Promise<unknown>[];
+  /** What `write` was called with. */
+  readonly writes: { data: Uint8Array; options: object }[];
+}
+
+/** `kind: 'cuda'`: the memory can only be reached by `write`; reading `memory` throws, as it would on a device. */
+export function makeBlock(of: TensorSpec): TestBlock {
+  const elementBytes = of.datatype === 'FP16' ? 2 : 4;
+  const byteLength = of.shape.reduce((product, size) => product * size, elementBytes);
+  const memory = new Uint8Array(byteLength).fill(0xa5);
+  const held: Promise<unknown>[] = [];
+  const writes: { data: Uint8Array; options: object }[] = [];
+  return {
+    ...of,
+    byteLength,
+    held,
+    writes,
+    get memory(): Uint8Array {
+      if (of.kind === 'cuda') throw new Error('device memory was touched by the host');
+      return memory;
+    },
+    hold: (work) => {
+      work.catch(() => undefined);
+      held.push(work);
+    },
+    write: async (data, options = {}) => {
+      await new Promise((resolve) => setImmediate(resolve));
+      writes.push({ data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice(), options });
+    },
+    read: (): Promise<TypedArrays[Datatype]> => Promise.reject(new Error('not read by a preprocessor')),
+  };
+}
+
+/** The elements of an FP32 block. */
+export const floats = (block: TestBlock): Float32Array =>
+  new Float32Array(block.memory.buffer, block.memory.byteOffset, block.byteLength / 4);
