@@ -9,7 +9,7 @@ export interface TakeOptions {
 
 interface Waiter<T> {
   serve(item: T): void;
-  fail(reason: unknown): void;
+  fail(reason: Error): void;
 }
 
 /**
@@ -76,10 +76,10 @@ export class Dispenser<T, L> {
         },
         fail: (reason) => {
           leave();
-          reject(reason as Error);
+          reject(reason);
         },
       };
-      const onAbort = () => waiter.fail(signal?.reason);
+      const onAbort = () => waiter.fail(signal?.reason as Error);
       if (timeoutMs !== undefined) {
         timer = setTimeout(() => {
           waiter.fail(
@@ -108,7 +108,7 @@ export class Dispenser<T, L> {
   }
 
   /** Rejects everyone who waits. */
-  failAll(reason: unknown): void {
+  failAll(reason: Error): void {
     for (const waiter of this.#waiters) waiter.fail(reason);
   }
 }

@@ -89,3 +89,6 @@ export function checkedInteger(name: string, value: unknown, minimum: 0 | 1, byD
 }
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
+
+/** What was thrown, as an Error. */
+export const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));

@@ -322,9 +322,7 @@ export class TensorPool extends EventEmitter<PoolEvents> {
   }
 
   /** As `close()`, without waiting for leases: rejects those who wait with `reason`. */
-  destroy(
-    reason: unknown = new PoolError('ERR_POOL_CLOSED', `Pool '${this.name}' was destroyed`),
-  ): Promise<CloseReport> {
+  destroy(reason: Error = new PoolError('ERR_POOL_CLOSED', `Pool '${this.name}' was destroyed`)): Promise<CloseReport> {
     this.#endDrain?.();
     this.#closing ??= this.#shutDown(0, reason);
     return this.#closing;
@@ -334,7 +332,7 @@ export class TensorPool extends EventEmitter<PoolEvents> {
     await this.close();
   }
 
-  async #shutDown(drainMs: number, reason: unknown): Promise<CloseReport> {
+  async #shutDown(drainMs: number, reason: Error): Promise<CloseReport> {
     this.#dispenser.failAll(reason);
     await this.#restoring;
     if (drainMs > 0) await this.#drain(drainMs);

@@ -2,7 +2,7 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { MemoryKind } from '@zerohop/cuda-native/tensor';
 import type { ClientCall, ClientCallOptions, ClientRequest, ClientResult, Settlement, TensorClient } from './client.js';
-import { PoolError } from './errors.js';
+import { asError, PoolError } from './errors.js';
 import { type SlotPlan, unknownTensor } from './layout.js';
 import { Lease } from './lease.js';
 import { outputTooLarge, Reply } from './reply.js';
@@ -228,7 +228,7 @@ export class Slot {
       call = this.#call(options);
     } catch (error) {
       this.#ended(lease, 'answered');
-      return Promise.reject(error as Error);
+      return Promise.reject(asError(error));
     }
     return call.then(
       (result) => this.#answered(lease, result),
