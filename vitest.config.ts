@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-const tier = (name: string, options: { timeout: number; parallel: boolean }) => ({
+const tier = (name: string, options: { timeout: number; parallel: boolean; triton?: boolean }) => ({
   extends: true as const,
   test: {
     name,
@@ -14,6 +14,8 @@ const tier = (name: string, options: { timeout: number; parallel: boolean }) => 
     testTimeout: options.timeout,
     hookTimeout: options.timeout,
     fileParallelism: options.parallel,
+    // One real server for all files of the tier.
+    ...(options.triton && { globalSetup: './tools/test-support/src/triton-setup.ts' }),
   },
 });
 
@@ -33,8 +35,8 @@ export default defineConfig({
       tier('contract', { timeout: 60_000, parallel: true }),
       tier('host', { timeout: 120_000, parallel: true }),
       tier('driver', { timeout: 60_000, parallel: true }),
-      tier('triton', { timeout: 120_000, parallel: false }),
-      tier('gpu', { timeout: 300_000, parallel: false }),
+      tier('triton', { timeout: 120_000, parallel: false, triton: true }),
+      tier('gpu', { timeout: 300_000, parallel: false, triton: true }),
     ],
   },
 });

@@ -52,6 +52,7 @@ function shorten(line: string): string {
     .trim()
     .replace(/^[EWI]\d{4} [\d:.]+ \d+ \S+\] /, '')
     .replaceAll('"', '')
-    .replace(/\\n.*/, '');
+    .replace(/\\n.*/, '')
+    .trim();
   return text.length > 400 ? `${text.slice(0, 399)}…` : text;
 }

@@ -48,7 +48,7 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
     metrics: options.ports?.metrics ?? free[2] ?? 0,
   };
   const runDirectory = mkdtempSync(join(tmpdir(), 'zerohop-triton-'));
-  const shmPrefix = `zerohop-triton-${randomBytes(6).toString('hex')}-`;
+  const shmPrefix = `zerohop-triton-${process.pid}-${randomBytes(6).toString('hex')}-`;
   const logFile = options.logFile === undefined ? join(runDirectory, 'server.log') : resolve(options.logFile);
   const exitTimeoutSeconds = options.exitTimeoutSeconds ?? 3;
   let server: ServerProcess | undefined;

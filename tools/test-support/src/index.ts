@@ -1,1 +1,13 @@
-export {};
+export { describeTier, type Tier } from './describe-tier.js';
+export { descendants, expectNothingLeft, type Snapshot, takeSnapshot } from './leftovers.js';
+export { missing, type Need, peersPython } from './needs.js';
+export { repositoryRoot } from './repository.js';
+export {
+  backendDirectories,
+  modelNames,
+  modelRepositories,
+  privateTriton,
+  type SharedTriton,
+  sharedTriton,
+  testModels,
+} from './triton.js';

@@ -1,0 +1,155 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describeTier, expectNothingLeft, takeSnapshot, testModels } from '@zerohop/test-support';
+import { expect, onTestFinished, test } from 'vitest';
+import { checkSharedMemory, findTriton, LocalTritonError, startTriton } from '../../src/index.js';
+
+const models = ['identity'];
+
+/** Files of servers that this process started; others may start theirs at the same time. */
+function isOurs(name: string): boolean {
+  return name.startsWith(`zerohop-triton-${process.pid}-`);
+}
+
+async function rejection(promise: Promise<unknown>): Promise<unknown> {
+  return promise.then(
+    () => expect.fail('It did not fail'),
+    (error: unknown) => error,
+  );
+}
+
+function temporaryFolder(): string {
+  const path = mkdtempSync(join(tmpdir(), 'zerohop-test-'));
+  onTestFinished(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+describeTier('triton', 'startTriton', () => {
+  test('serves the models named, and leaves nothing after stop', async () => {
+    const before = takeSnapshot();
+    const server = await startTriton({ modelRepository: testModels, models });
+    try {
+      const reply = await fetch(`${server.httpUrl}/v2/models/identity/infer`, {
+        method: 'POST',
+        body: JSON.stringify({ inputs: [{ name: 'INPUT0', shape: [1, 3], datatype: 'FP32', data: [1, 2.5, -3] }] }),
+      });
+      expect(await reply.json()).toMatchObject({ outputs: [{ name: 'OUTPUT0', shape: [1, 3], data: [1, 2.5, -3] }] });
+      expect((await fetch(`${server.httpUrl}/v2/models/slow/ready`)).ok).toBe(false);
+      expect(await (await fetch(server.metricsUrl)).text()).toContain('nv_inference_count');
+      expect(server.running).toBe(true);
+    } finally {
+      await server.stop();
+    }
+    expect(server.running).toBe(false);
+    expect(server.logTail()).toContain('identity');
+    await server.stop();
+    await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
+  });
+
+  test('cleans up after a server killed with SIGKILL', async () => {
+    const before = takeSnapshot();
+    const server = await startTriton({ modelRepository: testModels, models });
+    server.kill('SIGKILL');
+    await server.whenEnded();
+    expect(server.running).toBe(false);
+    await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
+    await server.stop();
+  });
+
+  test.each(['SIGKILL', 'SIGTERM', 'exit'] as const)('does not outlive its process: %s', async (end) => {
+    const before = takeSnapshot();
+    const script = `
+      import { startTriton } from ${JSON.stringify(join(import.meta.dirname, '../../dist/index.js'))};
+      const server = await startTriton({ modelRepository: ${JSON.stringify(testModels)}, models: ['identity'] });
+      console.log(server.pid);
+      if (${JSON.stringify(end)} !== 'exit') setInterval(() => undefined, 1000);
+    `;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const pid = Number(
+      await new Promise<string>((resolve, reject) => {
+        child.stdout.once('data', (line: Buffer) => resolve(line.toString()));
+        child.once('error', reject);
+        child.once('exit', () => reject(new Error('The child ended without a word')));
+      }),
+    );
+    expect(pid).toBeGreaterThan(0);
+    if (end !== 'exit') child.kill(end);
+    await expectNothingLeft(before, { belongs: (name) => name.startsWith(`zerohop-triton-${child.pid}-`) });
+    await expect.poll(() => readdirSync('/proc').includes(String(pid)), { timeout: 5000 }).toBe(false);
+  });
+
+  test('tells in one sentence which model did not load and why', async () => {
+    const before = takeSnapshot();
+    const repository = temporaryFolder();
+    mkdirSync(join(repository, 'broken', '1'), { recursive: true });
+    writeFileSync(
+      join(repository, 'broken', 'config.pbtxt'),
+      'backend: "python"\ninput [ { name: "A" data_type: TYPE_FP32 dims: [ 1 ] } ]\noutput [ { name: "B" data_type: TYPE_FP32 dims: [ 1 ] } ]\n',
+    );
+    writeFileSync(join(repository, 'broken', '1', 'model.py'), 'import no_such_module\n');
+    const error = await rejection(startTriton({ modelRepository: repository }));
+    expect(error).toBeInstanceOf(LocalTritonError);
+    expect(error).toMatchObject({ code: 'ERR_TRITON_START' });
+    const { message, log } = error as LocalTritonError;
+    expect(message).toMatch(/failed to load 'broken' version 1: .*No module named 'no_such_module'/);
+    expect(message).not.toContain('\n');
+    expect(log).toContain('broken');
+    await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
+  });
+
+  test('a demanded port that is taken is named', async () => {
+    const occupant = createServer();
+    await new Promise<void>((resolve) => occupant.listen(0, '127.0.0.1', resolve));
+    onTestFinished(() => void occupant.close());
+    const address = occupant.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    const error = await rejection(startTriton({ modelRepository: testModels, models, ports: { http: port } }));
+    expect(error).toMatchObject({ code: 'ERR_TRITON_START', message: expect.stringContaining(`${port}`) });
+  });
+
+  test('an abort ends the start with the reason of the signal', async () => {
+    const before = takeSnapshot();
+    const controller = new AbortController();
+    const reason = new Error('changed my mind');
+    const started = startTriton({
+      modelRepository: testModels,
+      models,
+      signal: controller.signal,
+      onProgress: () => controller.abort(reason),
+    });
+    expect(await rejection(started)).toBe(reason);
+    await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
+  });
+
+  test('the embedded Python is that of the environment, with numpy below 2', async () => {
+    const { python } = await findTriton();
+    const { stdout } = await promisify(execFile)(python, ['-c', 'import numpy; print(numpy.__version__)']);
+    expect(stdout.trim()).toMatch(/^1\.26\./);
+  });
+});
+
+describeTier('triton', 'what a machine may lack', () => {
+  test('no server there', async () => {
+    const error = await rejection(startTriton({ modelRepository: testModels, home: temporaryFolder() }));
+    expect(error).toMatchObject({
+      code: 'ERR_TRITON_NOT_INSTALLED',
+      message: expect.stringContaining('npm run setup'),
+    });
+  });
+
+  test('too little shared memory', () => {
+    expect(() => checkSharedMemory(2 ** 50)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_SHM_FULL',
+        message: expect.stringMatching(/\d+ MiB free of \d+ MiB.*--shm-size=/),
+      }),
+    );
+    expect(() => checkSharedMemory(0)).not.toThrow();
+  });
+});
