@@ -45,34 +45,33 @@ const TRITON_ERROR = Symbol.for('@zerohop/triton-client/TritonError');
  * A request that the server refused, or that got no answer. `message` is for people; act on `code`.
  */
 export class TritonError extends Error {
-  override readonly name = 'TritonError';
-  readonly code: TritonErrorCode;
+  declare readonly code: TritonErrorCode;
   /** The gRPC status number, where the answer had one: an error on a stream has a text only. */
-  readonly grpcStatus?: number | undefined;
+  declare readonly grpcStatus?: number;
   /** The RPC, such as `ModelInfer`. */
-  readonly method: string;
+  declare readonly method: string;
   /** The server's own text, or what this client saw. */
-  readonly details: string;
-  readonly model?: string | undefined;
-  readonly requestId?: string | undefined;
+  declare readonly details: string;
+  declare readonly model?: string;
+  declare readonly requestId?: string;
   /** The shared-memory region that the text names. */
-  readonly region?: string | undefined;
+  declare readonly region?: string;
   /** The output that did not fit its region; its needed size is `requiredByteLength`. */
-  readonly output?: string | undefined;
-  readonly requiredByteLength?: number | undefined;
+  declare readonly output?: string;
+  declare readonly requiredByteLength?: number;
 
   constructor(message: string, fields: TritonErrorFields) {
-    super(message, fields.cause === undefined ? undefined : { cause: fields.cause });
-    this.code = fields.code;
-    this.grpcStatus = fields.grpcStatus;
-    this.method = fields.method;
-    this.details = fields.details;
-    this.model = fields.model;
-    this.requestId = fields.requestId;
-    this.region = fields.region;
-    this.output = fields.output;
-    this.requiredByteLength = fields.requiredByteLength;
-    Object.defineProperty(this, TRITON_ERROR, { value: true });
+    const { cause, ...facts } = fields;
+    super(message, cause === undefined ? undefined : { cause });
+    for (const [name, value] of Object.entries(facts)) {
+      // A field that is not known is not there at all.
+      if (value !== undefined) Object.defineProperty(this, name, { value, enumerable: true });
+    }
+  }
+
+  static {
+    Object.defineProperty(TritonError.prototype, 'name', { value: 'TritonError' });
+    Object.defineProperty(TritonError.prototype, TRITON_ERROR, { value: true });
   }
 
   /** True for errors of another copy of this package too. */
