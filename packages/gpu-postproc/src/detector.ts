@@ -106,7 +106,10 @@ export class Detector {
     if (geometry !== undefined && typeof geometry?.toImage !== 'function') {
       throw wrongType('object with toImage()', 'geometry', geometry);
     }
-    const work = block.kind === 'host' ? this.#runHost(block, geometry) : this.#runDevice(block, geometry);
+    // Throws when the block's lease is over, before any work is started.
+    const { memory } = block;
+    const work =
+      memory instanceof Uint8Array ? this.#runHost(memory, block, geometry) : this.#runDevice(block, geometry);
     block.hold(work);
     this.#inFlight.add(work);
     try {
@@ -116,8 +119,8 @@ export class Detector {
     }
   }
 
-  async #runHost(block: TensorBlock<'FP32'>, geometry: BoxMapper | undefined): Promise<Detections> {
-    return this.#detect(hostElements(block.memory as Uint8Array, block.byteLength), block.shape, geometry);
+  async #runHost(memory: Uint8Array, block: TensorBlock<'FP32'>, geometry: BoxMapper | undefined): Promise<Detections> {
+    return this.#detect(hostElements(memory, block.byteLength), block.shape, geometry);
   }
 
   async #runDevice(block: TensorBlock<'FP32'>, geometry: BoxMapper | undefined): Promise<Detections> {

@@ -124,8 +124,11 @@ export class Preprocessor {
       throw wrongType('Uint8Array or Image', 'source', source);
     }
     checkBlock(block, this.#target);
-    // Nothing is awaited before this line, so the block is held when the caller gets the promise.
-    const work = block.kind === 'host' ? this.#fillHost(source, block) : this.#fillDevice(source, block, options);
+    // Throws when the block's lease is over, before any work is started. Nothing is awaited up to `hold`, so the block
+    // is held when the caller gets the promise.
+    const { memory } = block;
+    const work =
+      memory instanceof Uint8Array ? this.#fillHost(source, memory) : this.#fillDevice(source, block, options);
     block.hold(work);
     this.#inFlight.add(work);
     try {
@@ -135,8 +138,8 @@ export class Preprocessor {
     }
   }
 
-  async #fillHost(source: Uint8Array | Image, block: TensorBlock): Promise<Geometry> {
-    const elements = hostElements(block.memory as Uint8Array, this.#target);
+  async #fillHost(source: Uint8Array | Image, memory: Uint8Array): Promise<Geometry> {
+    const elements = hostElements(memory, this.#target);
     return this.#convert(source, () => elements);
   }
 

@@ -1,14 +1,7 @@
 import type { TensorBlock } from '@zerohop/cuda-native/tensor';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
-import {
-  type ColorOrder,
-  imageFrom,
-  type PixelFormat,
-  PreprocError,
-  Preprocessor,
-  type PreprocessorOptions,
-} from '../../src/index.js';
+import { imageFrom, type PixelFormat, PreprocError, Preprocessor } from '../../src/index.js';
 import { imageToTensor, normalisationTable } from '../../src/reference.js';
 import { floats, makeBlock, spec } from '../host-block.js';
 import { noise } from '../seeded.js';
@@ -161,6 +154,23 @@ describe('run holds the block', () => {
     expect(block.held).toHaveLength(0);
   });
 });
+
+test.each(['host', 'cuda'] as const)(
+  'a %s block whose lease is over: its own error, and no work is started',
+  async (kind) => {
+    const pre = await Preprocessor.create({ target });
+    const block = makeBlock({ ...target, kind });
+    const over = new Error('The lease was released');
+    Object.defineProperty(block, 'memory', {
+      get: () => {
+        throw over;
+      },
+    });
+    await expect(pre.run(picture(), block)).rejects.toBe(over);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([block.held, block.writes]).toEqual([[], []]);
+  },
+);
 
 describe('create', () => {
   test.each([
