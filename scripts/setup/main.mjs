@@ -1,0 +1,100 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { isStamped, stamp, unstamp } from './fingerprint.mjs';
+import { handOver } from './hand-over.mjs';
+import { lock } from './lock.mjs';
+import { checkMachine } from './machine.mjs';
+import { environment, root } from './paths.mjs';
+import { SetupError } from './problems.mjs';
+import { StepLog } from './run.mjs';
+import { stepsFor } from './steps.mjs';
+
+const COMMANDS = ['detect', 'bench', 'doctor', 'serve', 'help'];
+
+/**
+ * @param {'setup' | 'demo' | 'test'} command
+ * @param {string[]} args
+ */
+export async function main(command, args) {
+  try {
+    await setUp(command);
+  } catch (error) {
+    if (!(error instanceof SetupError)) throw error;
+    console.error(error.message);
+    process.exitCode = error.exitCode;
+    return;
+  }
+  if (command === 'demo')
+    handOver(process.execPath, [join(root, 'apps/demo/dist/main.js'), ...demoArguments(args)], { cwd: userFolder() });
+  if (command === 'test')
+    handOver(process.execPath, [join(root, 'scripts/test.mjs'), ...args], { cwd: root, env: environment() });
+}
+
+async function setUp(command) {
+  const started = Date.now();
+  const machine = checkMachine(command);
+  const unlock = await lock();
+  // Without handlers a signal would end us with the lock held and a half-made step unnoticed by its program.
+  const interrupted = (signal) => process.exit(signal === 'SIGINT' ? 130 : 143);
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, interrupted);
+  let did = 0;
+  try {
+    const steps = stepsFor(command, machine);
+    for (const [index, make] of steps.entries()) {
+      const step = make();
+      if (isStamped(step.name, step.inputs) && step.outputs.every((path) => existsSync(path))) continue;
+      did++;
+      await runStep(step, `[${index + 1}/${steps.length}]`);
+    }
+  } finally {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, interrupted);
+    unlock();
+  }
+  if (did > 0 || command === 'setup') {
+    console.error(`Set-up is complete (${seconds(started)}).${command === 'setup' ? ' Next: npm run demo' : ''}`);
+  }
+}
+
+async function runStep(step, position) {
+  const started = Date.now();
+  const line = `${position} ${step.title}`;
+  const live = process.stderr.isTTY === true;
+  const show = () => process.stderr.write(`\r${line} … ${seconds(started)}`);
+  const timer = live ? setInterval(show, 250) : undefined;
+  if (live) show();
+  else console.error(`${line} …`);
+  unstamp(step.name);
+  const log = new StepLog(step.name);
+  try {
+    await step.run(log);
+    stamp(step.name, step.inputs);
+    process.stderr.write(live ? `\r${line}: ${seconds(started)}   \n` : `${line}: ${seconds(started)}\n`);
+  } catch (error) {
+    if (live) process.stderr.write('\n');
+    throw error;
+  } finally {
+    clearInterval(timer);
+    log.close();
+  }
+}
+
+const seconds = (since) => `${((Date.now() - since) / 1000).toFixed(1)} s`;
+
+/** Where the user is: npm changes to the clone's root and keeps the folder it was called in. */
+function userFolder() {
+  return process.env.INIT_CWD ?? process.cwd();
+}
+
+/** No arguments: the whole pipeline on a sample. A path: that image. A command or an option: passed on as it is. */
+function demoArguments(args) {
+  const first = args[0];
+  if (first === undefined) {
+    const samples = join(root, 'samples');
+    const images = existsSync(samples) ? readdirSync(samples).filter((name) => /\.(jpe?g|png)$/i.test(name)) : [];
+    const image = images.sort()[0];
+    return image === undefined ? ['--help'] : ['detect', join(samples, image), '--out', join(root, 'out')];
+  }
+  if (COMMANDS.includes(first) || first === '--help' || first === '-h' || first === '--version') return args;
+  const hasOutput = args.some((argument) => argument === '--out' || argument.startsWith('--out='));
+  return ['detect', ...args, ...(hasOutput ? [] : ['--out', join(root, 'out')])];
+}

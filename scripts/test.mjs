@@ -1,0 +1,145 @@
+// Runs the tiers one after the other, prints the seconds of each, and ends with the line "N passed, N failed, N skipped".
+//
+//   npm test                       everything
+//   npm test -- unit triton        these tiers
+//   npm test -- unit packages/shm-pool   these tiers, files whose path contains this
+//   npm test -- --list             the tiers
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { home, root, server, tools } from './setup/paths.mjs';
+
+/** The only tiers whose tests may be skipped with CI=true; a need that is missing elsewhere fails (tools/test-support). */
+const MAY_SKIP_IN_CI = ['gpu'];
+
+const results = join(home, 'results');
+const bin = (name) => join(root, 'node_modules', '.bin', name);
+
+/** A program whose success is one test. */
+const check = (program, args) => async () => {
+  const ok = await runs(program, args);
+  return { passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 };
+};
+
+/** A tier of vitest; its counts come from the JSON reporter. */
+const vitest = (name) => async (filters) => {
+  const report = join(results, `${name}.json`);
+  rmSync(report, { force: true });
+  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
+  const ok = await runs(bin('vitest'), ['run', '--project', name, '--passWithNoTests', ...reporters, ...filters]);
+  const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
+  const passed = counts.numPassedTests ?? 0;
+  const failed = counts.numFailedTests ?? 0;
+  const skipped = (counts.numPendingTests ?? 0) + (counts.numTodoTests ?? 0);
+  // A file that does not load, or a server that does not start, fails without any test having failed.
+  return { passed, failed: ok ? failed : Math.max(1, failed), skipped };
+};
+
+/** Python's unittest over a folder. */
+const unittest = (folder) => async () => {
+  if (!existsSync(join(root, folder))) return { passed: 0, failed: 0, skipped: 0 };
+  let output = '';
+  const args = ['-m', 'unittest', 'discover', '-s', folder, '-t', '.'];
+  const ok = await runs(join(server, 'bin', 'python3'), args, (text) => (output += text));
+  const ran = Number(/^Ran (\d+) test/m.exec(output)?.[1] ?? 0);
+  const count = (word) => Number(new RegExp(`${word}=(\\d+)`).exec(output)?.[1] ?? 0);
+  const failed = count('failures') + count('errors');
+  return {
+    passed: ran - failed - count('skipped'),
+    failed: ok ? failed : Math.max(1, failed),
+    skipped: count('skipped'),
+  };
+};
+
+async function readme() {
+  const report = join(results, 'readme.json');
+  rmSync(report, { force: true });
+  const ok = await runs(process.execPath, [join(root, 'scripts', 'readme-check.mjs'), `--json=${report}`]);
+  const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { passed: 0, failed: 0, skipped: 0 };
+  return { ...counts, failed: ok ? counts.failed : Math.max(1, counts.failed) };
+}
+
+const TIERS = {
+  format: check(bin('biome'), ['check', '--error-on-warnings', '.']),
+  lint: check(bin('eslint'), ['.']),
+  types: check(join(tools, 'pnpm'), ['exec', 'turbo', 'run', 'typecheck', '--output-logs=errors-only']),
+  size: check(process.execPath, [join(root, 'scripts', 'check-size.mjs')]),
+  unit: vitest('unit'),
+  contract: vitest('contract'),
+  host: vitest('host'),
+  driver: vitest('driver'),
+  training: unittest('training/tests'),
+  triton: vitest('triton'),
+  gpu: vitest('gpu'),
+  readme,
+};
+
+let child;
+
+function runs(program, args, listen) {
+  child = spawn(program, args, {
+    cwd: root,
+    stdio: listen ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
+  });
+  for (const [stream, out] of [
+    [child.stdout, process.stdout],
+    [child.stderr, process.stderr],
+  ]) {
+    stream?.on('data', (text) => {
+      out.write(text);
+      listen(text);
+    });
+  }
+  return new Promise((resolve) => {
+    child.once('error', (error) => {
+      console.error(error.message);
+      resolve(false);
+    });
+    child.once('close', (code) => resolve(code === 0));
+  });
+}
+
+async function main(args) {
+  if (args.includes('--list')) {
+    console.log(Object.keys(TIERS).join('\n'));
+    return;
+  }
+  mkdirSync(results, { recursive: true });
+  const named = args.filter((argument) => argument in TIERS);
+  const filters = args.filter((argument) => !(argument in TIERS));
+  const total = { passed: 0, failed: 0, skipped: 0 };
+  const table = [];
+  for (const name of named.length > 0 ? named : Object.keys(TIERS)) {
+    console.log(`\n=== ${name}`);
+    const started = Date.now();
+    const counts = await TIERS[name](filters);
+    if (process.env.CI === 'true' && counts.skipped > 0 && !MAY_SKIP_IN_CI.includes(name)) {
+      console.error(
+        `${counts.skipped} tests of "${name}" were skipped: with CI=true only ${MAY_SKIP_IN_CI.join(', ')} may skip.`,
+      );
+      counts.failed += counts.skipped;
+      counts.skipped = 0;
+    }
+    for (const key of Object.keys(total)) total[key] += counts[key];
+    table.push({ name, seconds: (Date.now() - started) / 1000, ...counts });
+  }
+  console.log(
+    `\n${'tier'.padEnd(10)}${'seconds'.padStart(9)}${'passed'.padStart(9)}${'failed'.padStart(9)}${'skipped'.padStart(9)}`,
+  );
+  for (const { name, seconds, passed, failed, skipped } of table) {
+    const numbers = [seconds.toFixed(1), passed, failed, skipped].map((value) => String(value).padStart(9)).join('');
+    console.log(`${name.padEnd(10)}${numbers}`);
+  }
+  console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+  if (total.failed > 0 || total.passed === 0) process.exitCode = 1;
+}
+
+// The tier in progress ends its servers and workers itself; we only wait for it.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+  process.on(signal, () => {
+    child?.kill(signal);
+    process.exitCode = 130;
+    child?.once('close', () => process.exit());
+  });
+}
+await main(process.argv.slice(2));
