@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Regenerates kernels/*.ptx from kernels/*.cu. Needs nvcc (CUDA 13, $NVCC or on PATH); building the backend does not.
+// Regenerates kernels/*.ptx from kernels/*.cu: `generate-kernels.mjs [NVCC]`. Needs nvcc of CUDA 13; building does not.
 //
 // PTX for compute_75, which every later GPU's driver can compile. The ISA version is lowered to 6.4 (CUDA 10.1) since a
 // driver refuses PTX newer than itself; nothing here uses a newer instruction, and ptxas checks that.
@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const kernels = fileURLToPath(new URL('./kernels/', import.meta.url));
-const nvcc = process.env.NVCC ?? 'nvcc';
+const nvcc = process.argv[2] ?? 'nvcc';
 const scratch = mkdtempSync(join(tmpdir(), 'zerohop-kernels-'));
 try {
   for (const file of readdirSync(kernels).filter((name) => name.endsWith('.cu'))) {

@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# Runs the gpu tier and the benchmarks on a machine with a GPU, python3 (3.12, with torch for the Python models) and no
+# network, from the parts that `pnpm gpu:bundle` makes:
+#
+#   run.sh unpack [DIR]   unpack the parts in DIR (default: this script's folder) to /tmp/zerohop; say which are missing
+#   run.sh tests  [DIR]   unpack, then the gpu tier with REQUIRE_GPU=1
+#   run.sh bench  [DIR]   unpack, then the requests in a row and the transports benchmark
+#   run.sh all    [DIR]   unpack, tests, bench: within TIME_LIMIT seconds (default 480)
+#
+# Parts may come one call at a time. Results go to $OUT (default /tmp/zerohop/out), a few flat files. REQUIRE_GPU=0 runs
+# what needs no GPU, to rehearse. Ends with the first failing step's status, after the other steps.
+set -u
+
+ZEROHOP=${ZEROHOP_UNPACKED:-/tmp/zerohop}
+OUT=${OUT:-$ZEROHOP/out}
+TIME_LIMIT=${TIME_LIMIT:-480}
+REQUIRE_GPU=${REQUIRE_GPU:-1}
+PARTS="triton node app"
+STATUS=0
+
+note() { printf '== %s (%s s)\n' "$*" "$SECONDS"; }
+
+# Seconds left, less what the steps after this one need, at least $1.
+left() {
+  local seconds=$((TIME_LIMIT - SECONDS - ${2:-0}))
+  [ "$seconds" -gt "$1" ] && echo "$seconds" || echo "$1"
+}
+
+# A function can't be given to timeout; those here end by themselves.
+limited() {
+  local seconds=$1
+  shift
+  if [ "$(type -t "$1")" = function ]; then "$@"; else timeout --signal=TERM --kill-after=10 "$seconds" "$@"; fi
+}
+
+# step NAME SECONDS COMMAND…: output to the terminal and to $OUT/NAME.log.
+step() {
+  local name=$1 seconds=$2 code
+  shift 2
+  note "$name, at most $seconds s"
+  limited "$seconds" "$@" 2>&1 | tee "$OUT/$name.log"
+  code=${PIPESTATUS[0]}
+  note "$name ended with $code"
+  [ "$STATUS" -ne 0 ] || STATUS=$code
+}
+
+unpack() {
+  local directory=$1 part archive missing=""
+  mkdir -p "$ZEROHOP/parts"
+  for part in $PARTS; do
+    archive=$directory/$part.tar.xz
+    [ -f "$archive" ] || continue
+    # The same archive again costs nothing; a new one replaces what was there.
+    if cmp -s "$archive.sha256" "$ZEROHOP/parts/$part"; then continue; fi
+    note "unpacking $part"
+    rm -rf "${ZEROHOP:?}/$part" "$ZEROHOP/parts/$part"
+    extract "$archive" || { echo "run.sh: $archive could not be unpacked" >&2; exit 1; }
+  done
+  for part in $PARTS; do [ -f "$ZEROHOP/parts/$part" ] || missing="$missing $part"; done
+  if [ -n "$missing" ]; then note "still missing:$missing"; return 1; fi
+  note "all parts are there"
+}
+
+extract() {
+  if command -v xz >/dev/null; then
+    tar -C "$ZEROHOP" -xJf "$1"
+  else
+    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1], "r:xz").extractall(sys.argv[2], filter="fully_trusted")' "$1" "$ZEROHOP"
+  fi
+}
+
+environment() {
+  mkdir -p "$OUT"
+  export PATH=$ZEROHOP/node/bin:$PATH
+  export ZEROHOP_TRITON_HOME=$ZEROHOP/triton
+  export ZEROHOP_PEERS_PYTHON=$ZEROHOP/app/peers/bin/python
+  export ZEROHOP_PERF_ANALYZER=$ZEROHOP/app/peers/bin/perf_analyzer
+  export REQUIRE_GPU CI=true
+  cd "$ZEROHOP/app" || exit 1
+}
+
+probe() {
+  nvidia-smi || echo "no nvidia-smi"
+  uname -a
+  getconf GNU_LIBC_VERSION
+  nproc
+  free -g
+  df -h /dev/shm /tmp
+  node --version
+  cat build.json
+  python3 -c 'import sys, numpy; print(sys.version, "numpy", numpy.__version__)'
+  python3 -c 'import torch; print("torch", torch.__version__, torch.cuda.is_available())'
+  "$ZEROHOP_PERF_ANALYZER" --version
+  "$ZEROHOP_PEERS_PYTHON" -c 'import tritonclient.grpc; print("tritonclient imports")'
+}
+
+tests() {
+  step gpu-tests "$1" node node_modules/vitest/vitest.mjs run --project gpu \
+    --reporter=default --reporter=json --outputFile.json="$OUT/gpu-tests.json"
+}
+
+bench() {
+  local seconds=$1 thousand=reduce_4k counts=cuda=1000,system=200,bytes=50
+  if [ "$REQUIRE_GPU" = 0 ]; then thousand=reduce_64 counts=system=1000,bytes=1000; fi
+  step thousand "$((seconds / 2))" node bench/dist/thousand.js \
+    --model "${THOUSAND_MODEL:-$thousand}" --counts "${THOUSAND_COUNTS:-$counts}" --out "$OUT/thousand.json"
+  seconds=$(left 60)
+  step transports "$seconds" node bench/dist/transports.js --rounds "${ROUNDS:-3}" --duration "${DURATION:-1500}" \
+    --time-limit "$((seconds - 20))" --out "$OUT/transports.json" ${BENCH_ARGS:-}
+}
+
+command=${1:-all}
+case $command in
+  unpack | tests | bench | all) ;;
+  *) echo "usage: run.sh unpack|tests|bench|all [DIR]" >&2; exit 2 ;;
+esac
+directory=$(cd "${2:-$(dirname "$0")}" && pwd) || exit 1
+if ! unpack "$directory"; then
+  # One part of several: nothing to run yet.
+  [ "$command" = unpack ] && exit 0 || exit 1
+fi
+if [ "$command" != unpack ]; then
+  environment
+  step probe 60 probe
+  case $command in
+    tests) tests "$(left 60)" ;;
+    bench) bench "$(left 60)" ;;
+    all)
+      tests "$(left 60 270)"
+      bench "$(left 60)"
+      ;;
+  esac
+fi
+exit "$STATUS"
