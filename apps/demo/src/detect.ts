@@ -57,9 +57,10 @@ export async function detect(
     }
   } catch (error) {
     if (!signal.aborted) exitCode = terminal.fail(error);
-  } finally {
-    for (const error of (await session?.close()) ?? []) terminal.warn(error);
   }
+  const leftOver = (await session?.close()) ?? [];
+  // After a failure that is most likely its consequence, and one sentence says enough.
+  if (exitCode === ExitCode.ok) for (const error of leftOver) terminal.warn(error);
   signal.throwIfAborted();
   if (options.json !== undefined && results.length > 0) {
     const report: DetectReport = failures.length === 0 ? { results } : { results, failures };

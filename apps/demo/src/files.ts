@@ -74,26 +74,31 @@ export async function writeWhole(path: string, data: string | Uint8Array): Promi
 /** Names for annotated pictures: `<stem>.annotated.jpg`, with a number where that would hit an input or another output. */
 export class OutputNames {
   readonly #folder: string;
+  readonly #realFolder: string;
+  /** Real paths, whatever path the user took to them. */
   readonly #taken: Set<string>;
 
-  private constructor(folder: string, taken: Set<string>) {
+  private constructor(folder: string, realFolder: string, taken: Set<string>) {
     this.#folder = folder;
+    this.#realFolder = realFolder;
     this.#taken = taken;
   }
 
   /** `folder` need not exist yet. */
   static async create(folder: string, inputs: readonly string[]): Promise<OutputNames> {
-    return new OutputNames(await realpathOr(folder), new Set(await Promise.all(inputs.map(realpathOr))));
+    const taken = new Set(await Promise.all(inputs.map(realpathOr)));
+    return new OutputNames(folder, await realpathOr(folder), taken);
   }
 
   /** A path in the folder that is no input and was not given before. */
   next(input: string): string {
     const stem = basename(input, extname(input));
     for (let n = 1; ; n++) {
-      const path = join(this.#folder, n === 1 ? `${stem}.annotated.jpg` : `${stem}-${n}.annotated.jpg`);
+      const name = n === 1 ? `${stem}.annotated.jpg` : `${stem}-${n}.annotated.jpg`;
+      const path = join(this.#realFolder, name);
       if (this.#taken.has(path)) continue;
       this.#taken.add(path);
-      return path;
+      return join(this.#folder, name);
     }
   }
 }

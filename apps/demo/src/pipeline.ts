@@ -1,7 +1,7 @@
 import { availability } from '@zerohop/cuda-native';
 import { Detector } from '@zerohop/gpu-postproc';
 import { type Image, Preprocessor } from '@zerohop/gpu-preproc';
-import { TensorPool } from '@zerohop/shm-pool';
+import { reap, TensorPool } from '@zerohop/shm-pool';
 import { TritonClient } from '@zerohop/triton-client';
 import { Cleanup } from './cleanup.js';
 import { CliError, codeOf } from './errors.js';
@@ -25,6 +25,8 @@ export interface PipelineOptions {
   readonly iouThreshold: number;
   /** Ends the opening and every request. */
   readonly signal: AbortSignal;
+  /** Told what is going on while it takes seconds. */
+  readonly onProgress: (line: string) => void;
 }
 
 /** What one picture gave. */
@@ -34,6 +36,13 @@ export interface Detected {
   readonly truncated: boolean;
   readonly timings: Omit<Timings, 'decode' | 'total'>;
 }
+
+/** How long connecting may take, whatever `timeoutMs` allows for a request. */
+const connectLimitMs = 10_000;
+/** How long closing waits for a request that the server is still at: a 4K picture takes seconds on a CPU. */
+const drainLimitMs = 10_000;
+/** How long the connection then waits for what the pool gave up. */
+const closeLimitMs = 1_000;
 
 /**
  * Fails when `cuda` can't work on this machine, whatever the server.
@@ -90,7 +99,11 @@ export class Pipeline {
     const cleanup = new Cleanup();
     try {
       const { url, metricsUrl, transport, signal, timeoutMs } = options;
-      const client = new TritonClient(url, metricsUrl === undefined ? {} : { metricsUrl });
+      const client = new TritonClient(url, {
+        ...(metricsUrl === undefined ? {} : { metricsUrl }),
+        connectTimeoutMs: Math.min(timeoutMs, connectLimitMs),
+        closeTimeoutMs: closeLimitMs,
+      });
       cleanup.defer(() => client.close());
       const server = await client.serverMetadata().catch((cause: unknown) => {
         throw unreachable(url, cause);
@@ -102,6 +115,8 @@ export class Pipeline {
         parameters: model.parameters,
         classCount: model.output.classCount,
       });
+      // Memory of a run that was killed would be missing now. What can't be proven free, or asked about, stays.
+      await reap(client).catch(() => undefined);
       const { input, output } = model;
       const pool = await TensorPool.open(client, {
         model: model.name,
@@ -109,7 +124,7 @@ export class Pipeline {
         transport,
         shapes: { [input.name]: [1, 3, input.height, input.width] },
       });
-      cleanup.defer(() => pool.close());
+      cleanup.defer(() => closePool(pool));
       const preprocessor = await Preprocessor.create({ target: pool.input(input.name), resize: 'letterbox' });
       cleanup.defer(() => preprocessor.close());
       const detector = await Detector.create({
@@ -121,7 +136,11 @@ export class Pipeline {
         dropNonFinite: true,
       });
       cleanup.defer(() => detector.close());
-      await selfCheck(model, pool, preprocessor, { signal, timeoutMs });
+      signal.throwIfAborted();
+      options.onProgress('Checking the pipeline with a known picture');
+      await selfCheck(model, pool, preprocessor, { signal, timeoutMs }).catch((cause: unknown) => {
+        throw explained(cause, options);
+      });
       return new Pipeline(options, { server, model, pool, preprocessor, detector, cleanup });
     } catch (error) {
       await cleanup.run();
@@ -137,7 +156,9 @@ export class Pipeline {
       const start = performance.now();
       const geometry = await this.#preprocessor.run(image, lease.input(this.#model.input.name));
       const sent = performance.now();
-      const reply = await lease.infer({ signal, timeoutMs });
+      const reply = await lease.infer({ signal, timeoutMs }).catch((cause: unknown) => {
+        throw explained(cause, this.#options);
+      });
       const answered = performance.now();
       const found = await this.#detector.run(reply.output(this.#model.output.name), { geometry });
       const end = performance.now();
@@ -159,6 +180,39 @@ export class Pipeline {
   /** Unregisters and frees the memory and ends the connection. @returns what went wrong on the way */
   async close(): Promise<unknown[]> {
     return this.#cleanup.run();
+  }
+}
+
+async function closePool(pool: TensorPool): Promise<void> {
+  const { unproven } = await pool.close({ timeoutMs: drainLimitMs });
+  if (unproven.length === 0) return;
+  const regions = unproven.map(({ region, reason }) => `${region} (${reason})`).join(', ');
+  throw new CliError('ERR_REGION_LEFT', `The server may still have shared memory of this run registered: ${regions}.`);
+}
+
+/** A failed request in words that say what to do. */
+function explained(cause: unknown, { model, url, timeoutMs }: PipelineOptions): unknown {
+  switch (codeOf(cause)) {
+    case 'TRITON_TIMEOUT':
+      return new CliError(
+        'ERR_TIMEOUT',
+        `Model "${model}" did not answer within ${timeoutMs} ms; give it longer with --timeout, or look at the server's log.`,
+        { cause },
+      );
+    case 'TRITON_CONNECTION_LOST':
+      return new CliError(
+        'ERR_SERVER_LOST',
+        `The server at ${url} went away during a request; look at its log and run again.`,
+        { cause },
+      );
+    case 'TRITON_INTERNAL':
+      return new CliError(
+        'ERR_MODEL_FAILED',
+        `Model "${model}" failed, look at the server's log: ${(cause as Error).message}`,
+        { cause },
+      );
+    default:
+      return cause;
   }
 }
 

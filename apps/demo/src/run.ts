@@ -7,6 +7,9 @@ import { ExitCode } from './exit-codes.js';
 import { Interrupt } from './interrupt.js';
 import { Terminal } from './terminal.js';
 
+/** Warnings of the pool that are in the results as `reason`, and in what closing reports. */
+const toldElsewhere: ReadonlySet<string> = new Set(['ZEROHOP_TRANSPORT', 'ZEROHOP_RETIRED']);
+
 /**
  * The whole program: parses `words`, does it, closes everything.
  * @returns what the process should end with
@@ -21,10 +24,9 @@ export async function run(words: readonly string[], env: NodeJS.ProcessEnv): Pro
     if (codeOf(error) !== 'EPIPE') throw error;
   };
   process.stdout.on('error', onStdoutError);
-  // The packages warn of a slower transport; the summary and the JSON carry the same sentence as `reason`.
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {
-    if (codeOf(warning)?.startsWith('ZEROHOP_') !== true) terminal.warn(warning);
+    if (!toldElsewhere.has(codeOf(warning) ?? '')) terminal.warn(warning);
   });
   let exitCode: number = ExitCode.ok;
   const program = createProgram(

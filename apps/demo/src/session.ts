@@ -13,6 +13,12 @@ export interface Session {
 }
 
 /**
+ * What must be free in /dev/shm before a server is started: a 4K tensor for the slot, another for the model's Python
+ * process, and what the two keep beside it. On a GPU less would do, but only as long as everything goes well.
+ */
+const localShmByteLength = 240 * 2 ** 20;
+
+/**
  * Connects to the server at `--url`, or starts one on this machine and connects to that.
  * @param progress - told what is going on while it takes seconds
  */
@@ -24,8 +30,9 @@ export async function openSession(
   const cleanup = new Cleanup();
   try {
     const { url, metricsUrl } =
-      options.url === undefined ? await startLocal(options, signal, progress, cleanup) : options;
-    progress('Checking the pipeline with a known picture');
+      options.url === undefined
+        ? await startLocal(options, signal, progress, cleanup)
+        : { url: options.url, metricsUrl: options.metricsUrl };
     const pipeline = await Pipeline.open({
       url,
       metricsUrl,
@@ -36,6 +43,7 @@ export async function openSession(
       scoreThreshold: options.score,
       iouThreshold: options.iou,
       signal,
+      onProgress: progress,
     });
     return {
       pipeline,
@@ -53,7 +61,13 @@ async function startLocal(
   onProgress: (line: string) => void,
   cleanup: Cleanup,
 ): Promise<{ url: string; metricsUrl: string }> {
-  const triton = await startTriton({ modelRepository: requireModel(model), models: [model], signal, onProgress });
+  const triton = await startTriton({
+    modelRepository: requireModel(model),
+    models: [model],
+    shmByteLength: localShmByteLength,
+    signal,
+    onProgress,
+  });
   cleanup.defer(() => triton.stop());
   return { url: triton.grpcUrl, metricsUrl: metricsUrl ?? triton.metricsUrl };
 }

@@ -18,7 +18,8 @@ export function describeServer(
   const { server, model, transport, reason } = result;
   return [
     `${colors.bold('server')}     ${printable(`${server.name} ${server.version}, model ${model}`)}`,
-    `${colors.bold('transport')}  ${transport} (${transportNames[transport]}): ${printable(reason)}`,
+    `${colors.bold('transport')}  ${transportNames[transport]}`,
+    `           ${printable(reason)}`,
     '',
   ].join('\n');
 }

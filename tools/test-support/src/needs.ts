@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { repositoryRoot } from './repository.js';
 
 /** Something a test can't do without and a machine may lack. */
-export type Need = 'g++' | 'addon' | 'peers' | 'triton' | 'gpu';
+export type Need = 'g++' | 'addon' | 'peers' | 'triton' | 'mount' | 'gpu';
 
 /**
  * What may be missing even with CI=true, where any other missing need fails. This list is the only one.
@@ -35,6 +35,12 @@ export function peersPython(): string {
   return peers();
 }
 
+/** What to put before a command so that it sees an empty /dev/shm of so many MiB. Its need is `mount`. */
+export function withSmallSharedMemory(mebibytes: number): string[] {
+  const script = `mount -t tmpfs -o size=${mebibytes}m tmpfs /dev/shm && exec "$@"`;
+  return ['unshare', process.getuid?.() === 0 ? '-m' : '-rm', 'sh', '-c', script, 'sh'];
+}
+
 function peers(): string {
   return process.env.ZEROHOP_PEERS_PYTHON ?? join(repositoryRoot, '.zerohop', 'peers', 'bin', 'python3');
 }
@@ -52,6 +58,12 @@ function look(need: Need): string | undefined {
     case 'triton': {
       const home = process.env.ZEROHOP_TRITON_HOME ?? join(repositoryRoot, '.zerohop', 'server');
       return existsSync(home) ? undefined : 'No Triton server is installed: run "npm run setup".';
+    }
+    case 'mount': {
+      const [file, ...words] = withSmallSharedMemory(1);
+      return spawnSync(file as string, [...words, 'true']).status === 0
+        ? undefined
+        : 'This user may not mount a /dev/shm of its own (unshare).';
     }
     case 'gpu':
       return readdirSync('/dev').some((name) => /^nvidia\d+$/.test(name))

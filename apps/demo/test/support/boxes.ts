@@ -31,7 +31,9 @@ export function differences(a: readonly Found[], b: readonly Found[]): string[] 
     const overlap = iou(partner.box, object.box);
     const off = Math.abs(partner.score - object.score);
     if (partner.classId !== object.classId || overlap < 0.99 || off > 1e-3) {
-      found.push(`${object.label} [${object.box.join(', ')}]: class ${partner.classId}, IoU ${overlap}, score ${off} off`);
+      found.push(
+        `${object.label} [${object.box.join(', ')}]: class ${partner.classId}, IoU ${overlap}, score ${off} off`,
+      );
     }
   }
   return found;

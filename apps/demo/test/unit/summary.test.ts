@@ -20,7 +20,7 @@ const result: DetectResult = {
 describe('summary', () => {
   it('says who answers and why over this transport', () => {
     expect(describeServer(result, plain)).toBe(
-      'server     triton 2.51.0, model defects\ntransport  system (system shared memory): no GPU here\n',
+      'server     triton 2.51.0, model defects\ntransport  system shared memory\n           no GPU here\n',
     );
   });
 

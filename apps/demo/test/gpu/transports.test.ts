@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { describeTier, expectNothingLeft, sharedTriton, takeSnapshot } from '@zerohop/test-support';
+import { expect, it } from 'vitest';
+import type { DetectReport, DetectResult } from '../../src/report.js';
+import { differences } from '../support/boxes.js';
+import { runCli } from '../support/cli.js';
+import { groundTruth, samplePaths } from '../support/samples.js';
+
+/** What the CPU found in the samples, by `zerohop detect` itself; the triton tier keeps it up to date. */
+const onCpu = JSON.parse(
+  readFileSync(new URL('../fixtures/samples-on-cpu.json', import.meta.url), 'utf8'),
+) as DetectReport;
+
+async function detect(transport: string): Promise<readonly DetectResult[]> {
+  const { grpcUrl, metricsUrl } = sharedTriton();
+  const words = ['detect', ...samplePaths, '--url', grpcUrl, '--metrics-url', metricsUrl, '--transport', transport];
+  const { code, stdout, stderr } = await runCli([...words, '--json']);
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'Checking the pipeline with a known picture\n' });
+  return (JSON.parse(stdout) as DetectReport).results;
+}
+
+describeTier('gpu', 'zerohop detect on a GPU', () => {
+  it('finds the same over CUDA shared memory, system shared memory, in the message, and on a CPU', async () => {
+    const before = takeSnapshot();
+    const cuda = await detect('cuda');
+    expect(cuda.map(({ transport }) => transport)).toEqual(groundTruth.images.map(() => 'cuda'));
+    expect(cuda.flatMap(({ detections }) => detections).length).toBeGreaterThan(0);
+    const others = { system: await detect('system'), bytes: await detect('bytes'), cpu: onCpu.results };
+    for (const [name, results] of Object.entries(others)) {
+      for (const [i, { image, detections }] of cuda.entries()) {
+        expect({ name, image, differences: differences(detections, results[i]?.detections ?? []) }).toEqual({
+          name,
+          image,
+          differences: [],
+        });
+      }
+    }
+    await expectNothingLeft(before);
+  });
+
+  it('chooses CUDA shared memory by itself', async () => {
+    const [first] = await detect('auto');
+    expect(first?.transport).toBe('cuda');
+  });
+});

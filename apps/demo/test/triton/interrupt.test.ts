@@ -1,0 +1,78 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describeTier, expectNothingLeft, type Snapshot, sharedTriton, takeSnapshot } from '@zerohop/test-support';
+import { TritonClient } from '@zerohop/triton-client';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { startCli } from '../support/cli.js';
+import { samplePaths } from '../support/samples.js';
+
+let folder: string;
+let before: Snapshot;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'zerohop-interrupt-'));
+  before = takeSnapshot();
+});
+afterEach(async () => {
+  expect(readdirSync(folder)).toEqual([]);
+  rmSync(folder, { recursive: true });
+  await expectNothingLeft(before);
+});
+
+const words = ['detect', ...samplePaths, ...samplePaths, '--json=result.json'];
+
+/** The regions that the shared server knows. */
+async function regions(): Promise<string[]> {
+  const client = new TritonClient(sharedTriton().grpcUrl);
+  try {
+    return (await client.systemSharedMemory.status()).map(({ name }) => name);
+  } finally {
+    await client.close();
+  }
+}
+
+describeTier('triton', 'an interrupted run', () => {
+  it.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+    ['SIGHUP', 129],
+  ] as const)('gives everything back after %s during a request', async (signal, code) => {
+    const registered = await regions();
+    const { child, ended, said } = startCli([...words, '--url', sharedTriton().grpcUrl], { cwd: folder });
+    await said(/Checking the pipeline/);
+    child.kill(signal);
+    const result = await ended;
+    expect(result.code).toBe(code);
+    expect(result.stderr).toMatch(new RegExp(`zerohop: ${signal} received, closing everything`));
+    expect(result.stderr).not.toMatch(/^\s+at /m);
+    expect(await regions()).toEqual(registered);
+  });
+
+  it.each([
+    ['starts', /Waiting for the Triton server/],
+    ['answers', /Checking the pipeline/],
+  ])('ends the server that it started when interrupted while that %s', async (_, moment) => {
+    const { child, ended, said } = startCli(words, { cwd: folder });
+    await said(moment);
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(130);
+  });
+
+  it('ends at once the second time, and the server with it', async () => {
+    const { child, ended, said } = startCli(words, { cwd: folder });
+    await said(/Checking the pipeline/);
+    child.kill('SIGINT');
+    await said(/SIGINT received/);
+    child.kill('SIGINT');
+    expect((await ended).code).toBe(130);
+  });
+
+  it('leaves nothing of the server when it is killed, and the next run removes its memory', async () => {
+    const killed = startCli(words, { cwd: folder });
+    await killed.said(/Checking the pipeline/);
+    killed.child.kill('SIGKILL');
+    await killed.ended;
+    const next = startCli(['detect', samplePaths[0] as string, '--url', sharedTriton().grpcUrl]);
+    expect((await next.ended).code).toBe(0);
+  });
+});
