@@ -91,6 +91,7 @@ export interface ModelConfig {
   modelRepositoryAgents?: ModelRepositoryAgents | undefined;
   responseCache?: ModelResponseCache | undefined;
   runtime: string;
+  modelMetrics?: ModelMetrics | undefined;
 }
 
 export interface ModelConfig_CcModelFilenamesEntry {
@@ -369,6 +370,8 @@ export interface ModelSequenceBatching_StrategyOldest {
 /** A graph of other models that answers as one. */
 export interface ModelEnsembling {
   step: ModelEnsembling_Step[];
+  /** How many requests each step may have under way; 0 for no limit. */
+  maxInflightRequests: number;
 }
 
 /** One model of the graph; the maps lead from its tensor names to the graph's. */
@@ -581,6 +584,27 @@ export interface ModelRepositoryAgents_Agent_ParametersEntry {
   value: string;
 }
 
+/** Settings of the metrics that the server keeps of this model. */
+export interface ModelMetrics {
+  metricControl: ModelMetrics_MetricControl[];
+}
+
+/** Settings of one family of metrics. */
+export interface ModelMetrics_MetricControl {
+  metricIdentifier?: ModelMetrics_MetricControl_MetricIdentifier | undefined;
+  metricOptions?: { $case: "histogramOptions"; value: ModelMetrics_MetricControl_HistogramOptions } | undefined;
+}
+
+/** Which metrics are meant. */
+export interface ModelMetrics_MetricControl_MetricIdentifier {
+  family: string;
+}
+
+/** The upper bounds of a histogram's buckets. */
+export interface ModelMetrics_MetricControl_HistogramOptions {
+  buckets: number[];
+}
+
 function createBaseModelConfig(): ModelConfig {
   return {
     name: "",
@@ -605,6 +629,7 @@ function createBaseModelConfig(): ModelConfig {
     modelRepositoryAgents: undefined,
     responseCache: undefined,
     runtime: "",
+    modelMetrics: undefined,
   };
 }
 
@@ -683,6 +708,9 @@ export const ModelConfig: MessageFns<ModelConfig> = {
     }
     if (message.runtime !== "") {
       writer.uint32(202).string(message.runtime);
+    }
+    if (message.modelMetrics !== undefined) {
+      ModelMetrics.encode(message.modelMetrics, writer.uint32(210).fork()).join();
     }
     return writer;
   },
@@ -908,6 +936,14 @@ export const ModelConfig: MessageFns<ModelConfig> = {
             }
 
             message.runtime = reader.string();
+            continue;
+          }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.modelMetrics = ModelMetrics.decode(reader, reader.uint32());
             continue;
           }
         }
@@ -2919,13 +2955,16 @@ export const ModelSequenceBatching_StrategyOldest: MessageFns<ModelSequenceBatch
 };
 
 function createBaseModelEnsembling(): ModelEnsembling {
-  return { step: [] };
+  return { step: [], maxInflightRequests: 0 };
 }
 
 export const ModelEnsembling: MessageFns<ModelEnsembling> = {
   encode(message: ModelEnsembling, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     for (const v of message.step) {
       ModelEnsembling_Step.encode(v!, writer.uint32(10).fork()).join();
+    }
+    if (message.maxInflightRequests !== 0) {
+      writer.uint32(16).uint32(message.maxInflightRequests);
     }
     return writer;
   },
@@ -2949,6 +2988,14 @@ export const ModelEnsembling: MessageFns<ModelEnsembling> = {
             }
 
             message.step.push(ModelEnsembling_Step.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.maxInflightRequests = reader.uint32();
             continue;
           }
         }
@@ -4865,6 +4912,227 @@ export const ModelRepositoryAgents_Agent_ParametersEntry: MessageFns<ModelReposi
 
             message.value = reader.string();
             continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseModelMetrics(): ModelMetrics {
+  return { metricControl: [] };
+}
+
+export const ModelMetrics: MessageFns<ModelMetrics> = {
+  encode(message: ModelMetrics, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.metricControl) {
+      ModelMetrics_MetricControl.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ModelMetrics {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseModelMetrics();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.metricControl.push(ModelMetrics_MetricControl.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseModelMetrics_MetricControl(): ModelMetrics_MetricControl {
+  return { metricIdentifier: undefined, metricOptions: undefined };
+}
+
+export const ModelMetrics_MetricControl: MessageFns<ModelMetrics_MetricControl> = {
+  encode(message: ModelMetrics_MetricControl, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.metricIdentifier !== undefined) {
+      ModelMetrics_MetricControl_MetricIdentifier.encode(message.metricIdentifier, writer.uint32(10).fork()).join();
+    }
+    switch (message.metricOptions?.$case) {
+      case "histogramOptions":
+        ModelMetrics_MetricControl_HistogramOptions.encode(message.metricOptions.value, writer.uint32(18).fork())
+          .join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ModelMetrics_MetricControl {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseModelMetrics_MetricControl();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.metricIdentifier = ModelMetrics_MetricControl_MetricIdentifier.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.metricOptions = {
+              $case: "histogramOptions",
+              value: ModelMetrics_MetricControl_HistogramOptions.decode(reader, reader.uint32()),
+            };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseModelMetrics_MetricControl_MetricIdentifier(): ModelMetrics_MetricControl_MetricIdentifier {
+  return { family: "" };
+}
+
+export const ModelMetrics_MetricControl_MetricIdentifier: MessageFns<ModelMetrics_MetricControl_MetricIdentifier> = {
+  encode(
+    message: ModelMetrics_MetricControl_MetricIdentifier,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.family !== "") {
+      writer.uint32(10).string(message.family);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ModelMetrics_MetricControl_MetricIdentifier {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseModelMetrics_MetricControl_MetricIdentifier();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.family = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+};
+
+function createBaseModelMetrics_MetricControl_HistogramOptions(): ModelMetrics_MetricControl_HistogramOptions {
+  return { buckets: [] };
+}
+
+export const ModelMetrics_MetricControl_HistogramOptions: MessageFns<ModelMetrics_MetricControl_HistogramOptions> = {
+  encode(
+    message: ModelMetrics_MetricControl_HistogramOptions,
+    writer: BinaryWriter = new BinaryWriter(),
+  ): BinaryWriter {
+    if (message.buckets.length !== 0) {
+      writer.uint32(10).fork();
+      for (const v of message.buckets) {
+        writer.double(v);
+      }
+      writer.join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ModelMetrics_MetricControl_HistogramOptions {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseModelMetrics_MetricControl_HistogramOptions();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag === 9) {
+              message.buckets.push(reader.double());
+
+              continue;
+            }
+
+            if (tag === 10) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.buckets.push(reader.double());
+              }
+
+              continue;
+            }
+
+            break;
           }
         }
         if ((tag & 7) === 4 || tag === 0) {
