@@ -1,0 +1,9 @@
+import { FakeTriton } from '../support/fake-triton.js';
+import { describePool } from '../support/pool-suite.js';
+import { describeRegions } from '../support/region-suite.js';
+
+const makeServer = () => new FakeTriton();
+
+describePool({ transport: 'system', makeServer });
+describePool({ transport: 'bytes', makeServer });
+describeRegions({ transport: 'system', makeServer });

@@ -1,0 +1,184 @@
+/** What a pool promises when connections and servers go away: for the kinds of memory that a server opens. */
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { TensorPool } from '../../src/index.js';
+import { FakeError, type FakeTriton } from './fake-triton.js';
+import { ours } from './names.js';
+import { code, gate, pattern, roundTrip, type SuiteOptions } from './pool-suite.js';
+
+export function describeRegions({ transport, makeServer }: SuiteOptions): void {
+  describe(`regions of a pool on '${transport}'`, () => {
+    let server: FakeTriton;
+    let pool: TensorPool | undefined;
+
+    beforeEach(() => {
+      server = makeServer();
+    });
+
+    afterEach(async () => {
+      server.down = undefined;
+      await pool?.destroy();
+      pool = undefined;
+    });
+
+    const open = async (slots: number) => {
+      pool = await TensorPool.open(server, { model: 'identity', slots, transport });
+      return pool;
+    };
+
+    /** A request in flight whose connection is cut. */
+    async function lose(from: TensorPool): Promise<{ finish(): void }> {
+      const answer = gate();
+      server.gate = answer.opened;
+      const lease = await from.acquire();
+      await lease.input('IN').write(pattern(1));
+      const reply = lease.infer();
+      server.loseConnection();
+      await expect(reply).rejects.toMatchObject({ code: 'TRITON_CONNECTION_LOST' });
+      expect(() => lease.input('IN')).toThrow(code('ERR_LEASE_DETACHED'));
+      server.gate = Promise.resolve();
+      return { finish: answer.open };
+    }
+
+    test.for(['2.51.0', '2.53.0'])(
+      'server %s: a lost slot comes back when the server is done with it',
+      async (version) => {
+        server.version = version;
+        const opened = await open(1);
+        const [name] = server.regionNames;
+        const { finish } = await lose(opened);
+        expect(opened.stats).toMatchObject({ size: 1, quarantined: 1 });
+        await expect(opened.acquire({ timeoutMs: 100 })).rejects.toThrow(code('ERR_POOL_TIMEOUT'));
+        expect(server.regionNames).toEqual([name]);
+        finish();
+        await opened.run((lease) => roundTrip(lease, 2));
+        expect(server.regionNames).not.toContain(name);
+        expect(opened.stats).toMatchObject({ quarantined: 0, retired: 0, idle: 1, registerCalls: 2 });
+      },
+    );
+
+    test.for(['2.48.0', 'unknown'])(
+      'server %s is never asked to unregister an uncertain slot: retired',
+      async (version) => {
+        server.version = version;
+        const opened = await open(1);
+        const retired = once(opened, 'retire');
+        const [name] = server.regionNames;
+        const { finish } = await lose(opened);
+        const [event] = await retired;
+        expect(event).toMatchObject({ region: name });
+        expect(server.calls.unregister).toBe(0);
+        await opened.run((lease) => roundTrip(lease, 2));
+        expect(opened.stats).toMatchObject({ size: 1, retired: 1 });
+        finish();
+        expect((await opened.close()).unproven).toEqual([event]);
+      },
+    );
+
+    test('a server that does not know the region proves nothing: retired, and replaced within a limit', async () => {
+      const opened = await open(2);
+      for (let round = 1; round <= 4; round += 1) {
+        const retired = once(opened, 'retire');
+        const { finish } = await lose(opened);
+        server.forgetRegions();
+        await retired;
+        finish();
+        await expect.poll(() => opened.stats.quarantined).toBe(0);
+        expect(opened.stats).toMatchObject({ retired: round, size: Math.min(2, 4 - round) });
+      }
+      await expect(opened.acquire()).rejects.toThrow(code('ERR_POOL_EXHAUSTED'));
+    });
+
+    test('a server that is away: the lost slot waits for it', async () => {
+      const opened = await open(1);
+      const { finish } = await lose(opened);
+      server.down = new FakeError('TRITON_UNAVAILABLE', 'connect ECONNREFUSED');
+      finish();
+      await expect(opened.acquire({ timeoutMs: 100 })).rejects.toThrow(code('ERR_POOL_TIMEOUT'));
+      server.down = undefined;
+      await opened.run((lease) => roundTrip(lease, 2));
+      expect(opened.stats).toMatchObject({ retired: 0, idle: 1 });
+    });
+
+    test('a connection that changes between the listing and the unregister proves nothing', async () => {
+      const opened = await open(1);
+      const { unregister } = server[transport === 'cuda' ? 'cudaSharedMemory' : 'systemSharedMemory'];
+      const kind = server[transport === 'cuda' ? 'cudaSharedMemory' : 'systemSharedMemory'];
+      kind.unregister = async (name) => {
+        await unregister(name);
+        server.connectionEpoch += 1;
+      };
+      const { finish } = await lose(opened);
+      finish();
+      await once(opened, 'retire');
+      kind.unregister = unregister;
+      expect(opened.stats.retired).toBe(1);
+    });
+
+    test('forgotten regions: registered anew once, the refused request repeated, the bytes kept', async () => {
+      const opened = await open(3);
+      const restarted = once(opened, 'restart');
+      const lease = await opened.acquire();
+      await lease.input('IN').write(pattern(6));
+      server.forgetRegions();
+      const reply = await lease.infer();
+      expect(await reply.output<'FP32'>('OUT').read()).toEqual(pattern(6));
+      await restarted;
+      lease.release();
+      await expect.poll(() => server.regionNames.length).toBe(3);
+      expect(opened.stats).toMatchObject({ registerCalls: 6, reregistrations: 3, retired: 0 });
+      const before = server.calls.register;
+      await Promise.all([1, 2, 3].map((value) => opened.run((each) => roundTrip(each, value))));
+      expect(server.calls.register).toBe(before);
+    });
+
+    test('a request is repeated once, not for ever', async () => {
+      const opened = await open(1);
+      const { infer } = server;
+      server.infer = (model, request, options) => {
+        server.forgetRegions();
+        return infer.call(server, model, request, options);
+      };
+      const { calls } = server;
+      await opened.run(async (lease) => {
+        await expect(lease.infer()).rejects.toThrow(/Unable to find shared memory region/);
+      });
+      expect(calls.infer).toBe(2);
+    });
+
+    test('a registration refused after a restart: reported, and tried again by the next request', async () => {
+      const opened = await open(1);
+      server.forgetRegions();
+      server.refuseRegister = new FakeError('TRITON_UNIMPLEMENTED', 'Client shared memory is disabled.');
+      const first = await opened.acquire();
+      await expect(first.infer()).rejects.toThrow(code('ERR_SHM_DISABLED'));
+      first.release();
+      server.refuseRegister = undefined;
+      await opened.run((lease) => roundTrip(lease, 4));
+      expect(opened.stats).toMatchObject({ idle: 1, size: 1 });
+    });
+
+    test('a refused registration leaves nothing behind', async () => {
+      const before = readdirSync('/dev/shm').filter(ours);
+      server.refuseRegister = new FakeError('TRITON_UNIMPLEMENTED', 'Client shared memory is disabled.');
+      await expect(open(2)).rejects.toThrow(code('ERR_SHM_DISABLED'));
+      // Those of the tests before that had to be retired stay until the process ends.
+      expect(readdirSync('/dev/shm').filter(ours)).toEqual(before);
+    });
+
+    test("'auto' says why it moved on, a transport asked for by name does not move on", async () => {
+      server.refuseRegister = new FakeError('TRITON_UNIMPLEMENTED', 'Client shared memory is disabled.');
+      pool = await TensorPool.open(server, { model: 'identity', slots: 1 });
+      expect(pool.transport).toBe('bytes');
+      expect(pool.reason).toMatch(
+        /^bytes: tensors travel in the messages; not cuda: .*; not system: .*--allow-client-shm=true/,
+      );
+    });
+
+    test('a server that cannot be reached is an error, not a reason to move on', async () => {
+      server.down = new FakeError('TRITON_UNAVAILABLE', 'connect ECONNREFUSED');
+      await expect(TensorPool.open(server, { model: 'identity', slots: 1 })).rejects.toBe(server.down);
+    });
+  });
+}
