@@ -11,8 +11,12 @@
         "src/executor.cc",
         "src/external_buffer.cc",
         "src/glibc_compat.cc",
+        "src/memory.cc",
         "src/shared_memory.cc",
+        "src/staging.cc",
         "src/status.cc",
+        "src/stream.cc",
+        "src/waiter.cc",
       ],
       "include_dirs": ["<!@(node -p \"require('node-addon-api').include\")"],
       "defines": [

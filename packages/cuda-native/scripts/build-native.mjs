@@ -1,7 +1,8 @@
 // Builds the addon into native/prebuilds/<platform>-<arch>. Needs g++, make and Python (node-gyp's needs), no CUDA.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { availableParallelism } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -38,25 +39,22 @@ if (missing.length > 0) {
   );
 }
 
-const env = { ...process.env };
+const env = { JOBS: String(availableParallelism()), ...process.env };
 if (!env.npm_config_nodedir) {
   const prefix = resolve(process.execPath, '../..');
   // The headers beside the running Node, so that nothing is downloaded; without them node-gyp fetches its own.
   if (existsSync(join(prefix, 'include/node/node_api.h'))) env.npm_config_nodedir = prefix;
 }
 
-// node-gyp-build prefers the file with more tags and native/build over prebuilds: leave nothing older behind.
-rmSync(join(native, 'prebuilds', target), { recursive: true, force: true });
-rmSync(join(native, 'build'), { recursive: true, force: true });
-
+// Built aside and moved into place, so that a failed build leaves the last good one.
+const out = join(native, 'prebuilds/.new');
 const prebuildify = createRequire(import.meta.url).resolve('prebuildify/bin.js');
 const args = ['--napi', '--strip', '--tag-libc', '--arch', process.arch, '-t', process.versions.node];
 const built = spawnSync(
   process.execPath,
-  [prebuildify, ...args, '--cwd', native, '--out', native, '--name', 'cuda-native'],
+  [prebuildify, ...args, '--cwd', native, '--out', out, '--name', 'cuda-native'],
   { cwd: root, env, encoding: 'utf8' },
 );
-rmSync(join(native, 'build'), { recursive: true, force: true });
 if (built.status !== 0) {
   process.stderr.write(`${built.stdout}${built.stderr}`);
   fail(
@@ -66,4 +64,11 @@ if (built.status !== 0) {
           'install the headers (apt-get install -y libnode-dev, or a Node from nodejs.org or nvm), or set npm_config_nodedir.',
   );
 }
+// node-gyp-build prefers a file with more tags, and native/build over prebuilds: leave nothing older behind.
+const prebuilds = join(native, 'prebuilds', target);
+rmSync(prebuilds, { recursive: true, force: true });
+mkdirSync(dirname(prebuilds), { recursive: true });
+renameSync(join(out, 'prebuilds', target), prebuilds);
+rmSync(join(native, 'build'), { recursive: true, force: true });
+rmSync(out, { recursive: true, force: true });
 console.log(`cuda-native: built native/prebuilds/${target}`);

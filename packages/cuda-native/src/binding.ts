@@ -60,7 +60,7 @@ export interface Binding {
     device: DeviceHandle,
     byteLength: number,
     exportable: boolean,
-  ): Promise<{ handle: MemoryHandle; address: bigint; rawHandle: Uint8Array | undefined }>;
+  ): Promise<{ handle: MemoryHandle; address: bigint; rawHandle?: Uint8Array }>;
   memOpenIpc(
     device: DeviceHandle,
     rawHandle: Uint8Array,

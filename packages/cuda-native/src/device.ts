@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { driverLibrary, loadDriver } from './availability.js';
 import { binding, type DeviceHandle } from './binding.js';
-import { checkNonNegativeInteger, checkPositiveInteger, checkRange, invalid } from './check.js';
+import { checkNonNegativeInteger, checkPositiveInteger, invalid } from './check.js';
 import { CudaUnavailableError, NativeUnavailableError, unavailableMessage } from './errors.js';
 import { type DeviceMemory, type IpcMemHandle, ownDeviceMemory } from './memory.js';
 import { ownPinnedMemory, type PinnedMemory } from './pinned-memory.js';
@@ -160,7 +160,9 @@ export class Device {
     }
     checkPositiveInteger('allocationByteLength', allocationByteLength);
     checkNonNegativeInteger('byteOffset', byteOffset);
-    checkRange(byteOffset, allocationByteLength - byteOffset || 1, allocationByteLength);
+    if (byteOffset >= allocationByteLength) {
+      throw invalid('byteOffset', `integer below ${allocationByteLength}`, byteOffset, RangeError);
+    }
     if (deviceUuid !== this.uuid) throw invalid('deviceUuid', `this device's ${this.uuid}`, deviceUuid, RangeError);
     const opened = await binding().memOpenIpc(this.#handle, rawHandle, allocationByteLength);
     const allocation = { device: this, byteLength: allocationByteLength, rawHandle: undefined, ...opened };

@@ -2,8 +2,10 @@
 #include "context.h"
 #include "device.h"
 #include "environment.h"
+#include "memory.h"
 #include "napi_setup.h"
 #include "shared_memory.h"
+#include "stream.h"
 
 namespace zerohop {
 namespace {
@@ -29,6 +31,8 @@ Napi::Object Init(Napi::Env env, Napi::Object exports) {
   exports.Set("markExiting", Napi::Function::New<MarkExitingCall>(env, "markExiting"));
   ExportSharedMemory(env, exports);
   ExportDevice(env, exports);
+  ExportMemory(env, exports);
+  ExportStream(env, exports);
   return exports;
 }
 

@@ -106,6 +106,20 @@ void Environment::Deliver(napi_env env, napi_value, void* context, void* data) {
   napi_close_handle_scope(env, scope);
 }
 
+napi_value Settled(napi_env env, const Status& status) {
+  napi_deferred deferred = nullptr;
+  napi_value promise = nullptr;
+  if (napi_create_promise(env, &deferred, &promise) != napi_ok) return nullptr;
+  if (status.ok()) {
+    napi_value undefined = nullptr;
+    napi_get_undefined(env, &undefined);
+    napi_resolve_deferred(env, deferred, undefined);
+  } else {
+    napi_reject_deferred(env, deferred, MakeError(env, status));
+  }
+  return promise;
+}
+
 napi_value Async(napi_env env, std::function<Status()> work, std::function<napi_value(napi_env)> result,
                  const std::vector<napi_value>& held) {
   Environment* environment = Environment::Get(env);

@@ -58,6 +58,9 @@ class Environment {
   napi_ref error_factory_ = nullptr;
 };
 
+// A promise that is already settled.
+napi_value Settled(napi_env env, const Status& status);
+
 // Runs `work` on the addon's threads and gives a promise for `result`, which is called on the JS thread when `work`
 // succeeded; without `result` the value is undefined. `held` names JS values to keep alive meanwhile.
 napi_value Async(napi_env env, std::function<Status()> work, std::function<napi_value(napi_env)> result = nullptr,

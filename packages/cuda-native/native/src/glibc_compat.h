@@ -6,8 +6,10 @@
 #ifdef __linux__
 #if defined(__x86_64__)
 #define ZEROHOP_GLIBC_BASE "GLIBC_2.2.5"
+#define ZEROHOP_GLIBC_SETCLOCK "GLIBC_2.3.3"
 #elif defined(__aarch64__)
 #define ZEROHOP_GLIBC_BASE "GLIBC_2.17"
+#define ZEROHOP_GLIBC_SETCLOCK "GLIBC_2.17"
 #endif
 #endif
 
@@ -22,6 +24,8 @@ ZEROHOP_SYMVER(pthread_once);
 ZEROHOP_SYMVER(pthread_key_create);
 ZEROHOP_SYMVER(__pthread_key_create);
 ZEROHOP_SYMVER(pthread_sigmask);
+__asm__(".symver pthread_condattr_setclock,pthread_condattr_setclock@" ZEROHOP_GLIBC_SETCLOCK);
 #undef ZEROHOP_SYMVER
 #undef ZEROHOP_GLIBC_BASE
+#undef ZEROHOP_GLIBC_SETCLOCK
 #endif
