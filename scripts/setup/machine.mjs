@@ -19,7 +19,7 @@ const PACKAGES = {
       headers: 'libnode-dev',
       python3: 'python3',
       'python3-venv': (v) => `python${v ?? '3'}-venv`,
-      libpython3: (v) => `libpython${v ?? '3'}-dev`,
+      libpython3: (v) => (v === undefined ? 'libpython3-dev' : `libpython${v}`),
     },
   },
   dnf: {
@@ -126,7 +126,10 @@ export function checkMachine(command) {
     );
   }
   const found = findPython();
-  for (const { what, packages, version } of found.problems) add(what, packages, version);
+  for (const { what, packages, version, hint } of found.problems) {
+    if (hint === undefined) add(what, packages, version);
+    else problems.push(`${what}: ${hint}`);
+  }
   const memory = sharedMemoryProblem(SHARED_MEMORY[command]);
   if (memory !== undefined) problems.push(memory);
   if (problems.length > 0) {

@@ -16,6 +16,11 @@ const COMMANDS = ['detect', 'bench', 'doctor', 'serve', 'help'];
  * @param {string[]} args
  */
 export async function main(command, args) {
+  if (!['setup', 'demo', 'test'].includes(command)) {
+    console.error('Use: npm run setup, npm run demo [-- arguments], npm test [-- arguments]');
+    process.exitCode = 2;
+    return;
+  }
   try {
     await setUp(command);
   } catch (error) {

@@ -51,7 +51,7 @@ function* candidates() {
  * The Python for the server and the peers: 3.9 to 3.12, with the shared libpython that the server's stub loads, and with
  * venv and pip.
  *
- * @returns {{ python?: string, version?: string, problems: { what: string, packages: string[] }[] }}
+ * @returns {{ python?: string, version?: string, problems: { what: string, packages: string[], version?: string, hint?: string }[] }}
  */
 export function findPython() {
   let best;
@@ -66,13 +66,14 @@ export function findPython() {
     if (facts.venv && facts.shared) return { python: facts.executable, version: facts.version, problems: [] };
     best ??= facts;
   }
+  const wanted = 'Python 3.9, 3.10, 3.11 or 3.12';
+  if (best === undefined && others.size > 0) {
+    // The distribution's own is another version: its package manager would bring that one again.
+    const hint = 'uv python install 3.12, or PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install 3.12';
+    return { problems: [{ what: `${wanted} (found only ${[...others].join(', ')})`, packages: [], hint }] };
+  }
   if (best === undefined) {
-    const there = others.size > 0 ? ` (found only ${[...others].join(', ')})` : '';
-    return {
-      problems: [
-        { what: `Python 3.9, 3.10, 3.11 or 3.12${there}`, packages: ['python3', 'python3-venv', 'libpython3'] },
-      ],
-    };
+    return { problems: [{ what: wanted, packages: ['python3', 'python3-venv', 'libpython3'] }] };
   }
   const problems = [];
   if (!best.venv) {

@@ -69,7 +69,7 @@ function buildStep(machine) {
       join(root, 'packages', 'cuda-native', 'native', 'prebuilds'),
     ],
     run: (log) =>
-      log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', 'build', 'build:native'], {
+      log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', 'build', 'build:native', '--output-logs=errors-only'], {
         env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python },
       }),
   };
