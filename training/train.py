@@ -16,10 +16,27 @@ import torch
 from torch import nn
 
 from detector.crops import CropSampler
-from detector.loss import detection_loss
+from detector.loss import detection_loss, trace_loss
 from detector.network import Detector
 from generate import TRAINING_SEEDS, load
 from sheets import Defect
+
+
+EMA_EVERY = 5
+
+
+class TracedDetector(nn.Module):
+    """The detector and, for training only, one more layer that traces scratches at stride 8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.detector = Detector()
+        self.trace = nn.Conv2d(64, 1, 1)
+        nn.init.constant_(self.trace.bias, -4.0)
+
+    def forward(self, images: torch.Tensor) -> Tuple[List[Tuple[torch.Tensor, torch.Tensor]], torch.Tensor]:
+        maps, features = self.detector.traced(images)
+        return maps, self.trace(features)
 
 
 class Average:
@@ -27,19 +44,16 @@ class Average:
 
     def __init__(self, network: nn.Module, decay: float):
         self.network = copy.deepcopy(network).eval()
-        self.decay, self.steps = decay, 0
+        self.decay, self.updates = decay, 0
+        self.mine = [v for v in self.network.state_dict().values() if v.dtype.is_floating_point]
+        self.theirs = [v for v in network.state_dict().values() if v.dtype.is_floating_point]
 
     @torch.no_grad()
-    def update(self, network: nn.Module) -> None:
-        self.steps += 1
-        keep = self.decay * (1.0 - math.exp(-self.steps / 300.0))
-        pairs = [
-            (mine, theirs)
-            for mine, theirs in zip(self.network.state_dict().values(), network.state_dict().values())
-        ]
-        for mine, theirs in pairs:
-            if mine.dtype.is_floating_point:
-                mine.mul_(keep).add_(theirs, alpha=1.0 - keep)
+    def update(self) -> None:
+        self.updates += 1
+        keep = self.decay * (1.0 - math.exp(-self.updates / 60.0))
+        for mine, theirs in zip(self.mine, self.theirs):
+            mine.mul_(keep).add_(theirs, alpha=1.0 - keep)
 
 
 def read_sheets(folder: Path, count: int, device: torch.device) -> Tuple[torch.Tensor, List[List[Defect]]]:
@@ -60,6 +74,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="where generate.py put the sheets")
     parser.add_argument("--weights", type=Path, required=True, help="state dict to write")
+    parser.add_argument("--start", type=Path, help="state dict to go on from")
     parser.add_argument("--sheets", type=int, default=len(TRAINING_SEEDS))
     parser.add_argument("--iterations", type=int, default=6000)
     parser.add_argument("--seconds", type=float, default=1e9, help="end the schedule by then")
@@ -71,13 +86,15 @@ def main() -> None:
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.manual_seed(options.seed)
-    torch.backends.cudnn.benchmark = True
     begin = time.monotonic()
     pixels, defects = read_sheets(options.folder, options.sheets, device)
     print(f"{options.sheets} sheets read in {time.monotonic() - begin:.1f} s", flush=True)
     sampler = CropSampler(pixels, defects, options.size, options.seed)
-    network = Detector().to(device).to(memory_format=torch.channels_last)
-    average = Average(network, 0.999)
+    network = TracedDetector()
+    if options.start:
+        network.detector.load_state_dict(torch.load(options.start, map_location="cpu"))
+    network.to(device).to(memory_format=torch.channels_last)
+    average = Average(network.detector, 0.995)
     decayed = [p for p in network.parameters() if p.ndim > 1]
     plain = [p for p in network.parameters() if p.ndim <= 1]
     optimizer = torch.optim.AdamW(
@@ -86,7 +103,7 @@ def main() -> None:
     network.train()
     begin = time.monotonic()
     log = []
-    sums = torch.zeros(2, device=device)
+    sums = torch.zeros(3, device=device)
     step = 0
     while True:
         progress = max(step / options.iterations, (time.monotonic() - begin) / options.seconds)
@@ -97,20 +114,22 @@ def main() -> None:
             group["lr"] = rate
         images, targets = sampler.batch(options.batch)
         with torch.autocast(device.type, torch.bfloat16):
-            maps = network(images)
+            maps, traces = network(images)
         class_loss, box_loss = detection_loss(maps, targets)
+        tracing = trace_loss(traces, targets)
         optimizer.zero_grad(set_to_none=True)
-        (class_loss + box_loss).backward()
+        (class_loss + box_loss + tracing).backward()
         nn.utils.clip_grad_norm_(network.parameters(), 10.0)
         optimizer.step()
-        average.update(network)
-        sums += torch.stack([class_loss.detach(), box_loss.detach()])
+        sums += torch.stack([class_loss.detach(), box_loss.detach(), tracing.detach()])
         step += 1
+        if step % EMA_EVERY == 0:
+            average.update()
         if step % 100 == 0:
             losses = (sums / 100).tolist()
             sums.zero_()
             log.append([step, round(time.monotonic() - begin, 1), *(round(v, 4) for v in losses)])
-            print("step {} at {} s: class {} box {}".format(*log[-1]), flush=True)
+            print("step {} at {} s: class {} box {} trace {}".format(*log[-1]), flush=True)
     state = {k: v.cpu().contiguous() for k, v in average.network.state_dict().items()}
     assert all(np.isfinite(v.numpy()).all() for v in state.values())
     torch.save(state, options.weights)

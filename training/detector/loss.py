@@ -17,19 +17,23 @@ from .network import STRIDES, cell_centres
 TOP = 10
 SCORE_POWER, IOU_POWER = 1.0, 6.0
 BOX_WEIGHT = 2.5
+TRACE_STRIDE = 8
+TRACE_WEIGHT = 2.0
 
 
 class Targets(NamedTuple):
     """A batch's truth, padded to M boxes a picture.
 
     boxes float32 [B, M, 4] x1 y1 x2 y2 in pixels, classes int64 [B, M], real bool [B, M]: whether
-    the row holds a defect, ignored bool [B, M]: whether it holds a remnant to learn nothing from.
+    the row holds a defect, ignored bool [B, M]: whether it holds a remnant to learn nothing from,
+    traces float32 [B, H / 8, W / 8]: 1 where a scratch passes through the cell.
     """
 
     boxes: Tensor
     classes: Tensor
     real: Tensor
     ignored: Tensor
+    traces: Tensor
 
 
 def pairwise_iou(a: Tensor, b: Tensor) -> Tensor:
@@ -76,7 +80,12 @@ def assign(boxes: Tensor, scores: Tensor, centres: Tensor, targets: Targets) -> 
         [centres[None, None] - targets.boxes[:, :, None, :2], targets.boxes[:, :, None, 2:] - centres[None, None]], -1
     )
     nearest = gap.amin(-1)
-    allowed = (nearest > 0) & targets.real[:, :, None]
+    # Only cells around the middle answer for a defect (centre sampling, Tian et al., "FCOS", 2019):
+    # most of a scratch's box is far from the scratch, and a cell there has little to go by.
+    middle = (targets.boxes[..., :2] + targets.boxes[..., 2:]) * 0.5
+    reach = (targets.boxes[..., 2:] - targets.boxes[..., :2]) * 0.25 + 8.0
+    central = ((centres[None, None] - middle[:, :, None]).abs() < reach[:, :, None]).all(-1)
+    allowed = (nearest > 0) & central & targets.real[:, :, None]
     iou = pairwise_iou(targets.boxes, boxes)
     index = targets.classes[:, None, :].expand(-1, boxes.shape[1], -1)
     score = scores.gather(2, index).transpose(1, 2)
@@ -94,8 +103,20 @@ def assign(boxes: Tensor, scores: Tensor, centres: Tensor, targets: Targets) -> 
     metric = torch.where(mine, metric, torch.zeros_like(metric))
     peak = metric.amax(2, keepdim=True)
     reach = torch.where(mine, iou, torch.zeros_like(iou)).amax(2, keepdim=True)
-    strength = (metric / (peak + 1e-13) * reach.clamp(min=0.05)).amax(1)
+    # A defect found badly or not at all still asks for some score, or it would never be learned.
+    strength = (metric / (peak + 1e-13) * reach.clamp(min=0.3)).amax(1)
     return owner, strength
+
+
+def trace_loss(logits: Tensor, targets: Targets) -> Tensor:
+    """Whether a scratch passes through each cell of stride 8, from logits [B, 1, H / 8, W / 8].
+
+    A help in training only: a thin line of low contrast is learned from where it runs long before
+    it can be learned from its box.
+    """
+    weight = 1.0 + 9.0 * targets.traces
+    entropy = F.binary_cross_entropy_with_logits(logits[:, 0].float(), targets.traces, weight, reduction="sum")
+    return TRACE_WEIGHT * entropy / (10.0 * targets.traces.sum()).clamp(min=100.0)
 
 
 def detection_loss(maps: List[Tuple[Tensor, Tensor]], targets: Targets) -> Tuple[Tensor, Tensor]:

@@ -87,11 +87,15 @@ class Detector(nn.Module):
 
     def forward(self, x: Tensor) -> List[Tuple[Tensor, Tensor]]:
         """Per stride: log distances [B, 4, h, w] in strides, class logits [B, classes, h, w]."""
+        return self.traced(x)[0]
+
+    def traced(self, x: Tensor) -> Tuple[List[Tuple[Tensor, Tensor]], Tensor]:
+        """The same, and the features of stride 8 [B, 64, h, w] that scratches are traced from."""
         c8 = self.to8(self.to4(x))
         c16 = self.to16(c8)
         p16 = self.merge16(c16 + _double(self.down_to16(self.to32(c16)), c16))
         p8 = self.merge8(c8 + _double(self.down_to8(p16), c8))
-        return [self.heads[0](p8), self.heads[1](p16)]
+        return [self.heads[0](p8), self.heads[1](p16)], c8
 
 
 def _double(x: Tensor, like: Tensor) -> Tensor:

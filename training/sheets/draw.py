@@ -57,7 +57,7 @@ def draw_scratch(rng: Random, seed: int, x0: float, y0: float, contrast: float) 
     angle = math.radians(14.0 + 62.0 * rng.random() + 90.0 * int(rng.random() * 4.0))
     bow = length * (0.24 * rng.random() - 0.12)
     cosine, sine = round(math.cos(angle), 9), round(math.sin(angle), 9)
-    strength = contrast * (1.15 + 0.95 * rng.random())
+    strength = contrast * (1.5 + 1.1 * rng.random())
     if rng.random() < 0.45:
         strength = -strength
     flank = -0.5 * strength if rng.random() < 0.5 else 0.0
