@@ -1,4 +1,4 @@
-export { type Box, type Detection, Detections } from './detections.js';
+export type { Box, Detection, Detections } from './detections.js';
 export { type BoxMapper, type DetectOptions, Detector, type DetectorOptions } from './detector.js';
 export { PostprocError, type PostprocErrorCode } from './errors.js';
 export { nms } from './nms.js';
