@@ -38,6 +38,7 @@ const environmentCodes: ReadonlySet<string> = new Set([
   'ERR_SHM_DISABLED',
   'ERR_SHM_FULL',
   'ERR_SHM_NAMESPACE',
+  'ERR_SHM_RESTRICTED',
   'ERR_TRITON_NOT_INSTALLED',
   'ERR_SERVER_UNREACHABLE',
 ]);

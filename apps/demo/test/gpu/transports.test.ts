@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { describeTier, expectNothingLeft, sharedTriton, takeSnapshot } from '@zerohop/test-support';
+import { describeTier, sharedTriton, takeSnapshot } from '@zerohop/test-support';
 import { expect, it } from 'vitest';
 import type { DetectReport, DetectResult } from '../../src/report.js';
 import { differences } from '../support/boxes.js';
-import { runCli } from '../support/cli.js';
+import { expectNothingLeftOfCli, runCli } from '../support/cli.js';
 import { groundTruth, samplePaths } from '../support/samples.js';
 
 /** What the CPU found in the samples, by `zerohop detect` itself; the triton tier keeps it up to date. */
@@ -35,7 +35,7 @@ describeTier('gpu', 'zerohop detect on a GPU', () => {
         });
       }
     }
-    await expectNothingLeft(before);
+    await expectNothingLeftOfCli(before);
   });
 
   it('chooses CUDA shared memory by itself', async () => {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
-import { repositoryRoot } from '@zerohop/test-support';
+import { expectNothingLeft, repositoryRoot, type Snapshot } from '@zerohop/test-support';
 
 /** What is published: the tests of this app run the built command, as users do. */
 export const command = join(repositoryRoot, 'apps', 'demo', 'dist', 'main.js');
@@ -26,6 +26,17 @@ export interface CliOptions {
   readonly through?: readonly string[];
 }
 
+const pids = new Set<number>();
+
+/**
+ * Waits until nothing is left of the commands started here: no process, and no name in /dev/shm that carries the id of
+ * one. Other programs of this repository may run beside these tests.
+ */
+export async function expectNothingLeftOfCli(before: Snapshot): Promise<void> {
+  const belongs = (name: string): boolean => (name.match(/\d+/g) ?? []).some((digits) => pids.has(Number(digits)));
+  await expectNothingLeft(before, { belongs: (name) => name.startsWith('zerohop') && belongs(name) });
+}
+
 /** Starts `zerohop` with these words. */
 export function startCli(words: readonly string[], options: CliOptions = {}): Running {
   const [file, ...rest] = [...(options.through ?? []), process.execPath, command, ...words];
@@ -34,6 +45,7 @@ export function startCli(words: readonly string[], options: CliOptions = {}): Ru
     env: { ...process.env, NO_COLOR: '1', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  if (child.pid !== undefined) pids.add(child.pid);
   let stdout = '';
   let stderr = '';
   child.stdout.setEncoding('utf8').on('data', (text: string) => {

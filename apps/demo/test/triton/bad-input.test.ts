@@ -1,16 +1,9 @@
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  describeTier,
-  expectNothingLeft,
-  type Snapshot,
-  sharedTriton,
-  takeSnapshot,
-  withSmallSharedMemory,
-} from '@zerohop/test-support';
+import { describeTier, type Snapshot, sharedTriton, takeSnapshot, withSmallSharedMemory } from '@zerohop/test-support';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { runCli } from '../support/cli.js';
+import { expectNothingLeftOfCli, runCli } from '../support/cli.js';
 import { samplePaths } from '../support/samples.js';
 
 const sample = samplePaths[0] as string;
@@ -32,7 +25,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   rmSync(folder, { recursive: true });
-  await expectNothingLeft(before);
+  await expectNothingLeftOfCli(before);
 });
 
 /** Runs, and expects one sentence on stderr, nothing on stdout, and no file that was not there. */

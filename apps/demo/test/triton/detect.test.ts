@@ -1,12 +1,12 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeTier, expectNothingLeft, type Snapshot, sharedTriton, takeSnapshot } from '@zerohop/test-support';
+import { describeTier, type Snapshot, sharedTriton, takeSnapshot } from '@zerohop/test-support';
 import sharp from 'sharp';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { DetectReport } from '../../src/report.js';
 import { differences, iou } from '../support/boxes.js';
-import { runCli, startCli } from '../support/cli.js';
+import { expectNothingLeftOfCli, runCli, startCli } from '../support/cli.js';
 import { groundTruth, samplePaths } from '../support/samples.js';
 
 let folder: string;
@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(async () => {
   rmSync(folder, { recursive: true });
-  await expectNothingLeft(before);
+  await expectNothingLeftOfCli(before);
 });
 
 describeTier('triton', 'zerohop detect', () => {

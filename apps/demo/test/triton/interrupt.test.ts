@@ -1,10 +1,10 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeTier, expectNothingLeft, type Snapshot, sharedTriton, takeSnapshot } from '@zerohop/test-support';
+import { describeTier, type Snapshot, sharedTriton, takeSnapshot } from '@zerohop/test-support';
 import { TritonClient } from '@zerohop/triton-client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { startCli } from '../support/cli.js';
+import { expectNothingLeftOfCli, startCli } from '../support/cli.js';
 import { samplePaths } from '../support/samples.js';
 
 let folder: string;
@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(async () => {
   expect(readdirSync(folder)).toEqual([]);
   rmSync(folder, { recursive: true });
-  await expectNothingLeft(before);
+  await expectNothingLeftOfCli(before);
 });
 
 const words = ['detect', ...samplePaths, ...samplePaths, '--json=result.json'];
