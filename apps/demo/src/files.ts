@@ -56,16 +56,30 @@ process.on('exit', () => {
   }
 });
 
-/** Writes a file so that it is either there and whole or not there at all. */
+/**
+ * Writes a file so that it is either there and whole or not there at all. A link is followed; what is no file, such as
+ * a pipe or /dev/null, is written to and never replaced.
+ */
 export async function writeWhole(path: string, data: string | Uint8Array): Promise<void> {
+  try {
+    const target = await realpathOr(path);
+    const found = await stat(target).catch(() => undefined);
+    if (found === undefined || found.isFile()) await replace(target, data);
+    else await writeFile(target, data);
+  } catch (cause) {
+    throw new CliError('ERR_OUTPUT', `${path} can't be written: ${(cause as Error).message}.`, { cause });
+  }
+}
+
+async function replace(path: string, data: string | Uint8Array): Promise<void> {
   const temporary = join(dirname(path), `.${basename(path)}.${process.pid}-${serial++}.tmp`);
   unfinished.add(temporary);
   try {
     await writeFile(temporary, data, { flag: 'wx' });
     await rename(temporary, path);
-  } catch (cause) {
+  } catch (error) {
     await unlink(temporary).catch(() => undefined);
-    throw new CliError('ERR_OUTPUT', `${path} can't be written: ${(cause as Error).message}.`, { cause });
+    throw error;
   } finally {
     unfinished.delete(temporary);
   }

@@ -8,6 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -62,6 +63,23 @@ describe('writeWhole', () => {
     await writeWhole(path, 'new');
     expect(readFileSync(path, 'utf8')).toBe('new');
     expect(readdirSync(folder)).toEqual(['r.json']);
+  });
+
+  it('follows a link', async () => {
+    const [path, link] = [join(folder, 'r.json'), join(folder, 'link')];
+    writeFileSync(path, 'old');
+    symlinkSync(path, link);
+    await writeWhole(link, 'new');
+    expect(readFileSync(path, 'utf8')).toBe('new');
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+  });
+
+  it('writes into a pipe instead of replacing it', async () => {
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const [read] = await Promise.all([readFile(pipe, 'utf8'), writeWhole(pipe, 'new')]);
+    expect(read).toBe('new');
+    expect(lstatSync(pipe).isFIFO()).toBe(true);
   });
 
   it('leaves nothing behind when it fails', async () => {
