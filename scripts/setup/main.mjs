@@ -95,9 +95,10 @@ function demoArguments(args) {
   const first = args[0];
   if (first === undefined) {
     const samples = join(root, 'samples');
-    const images = existsSync(samples) ? readdirSync(samples).filter((name) => /\.(jpe?g|png)$/i.test(name)) : [];
-    const image = images.sort()[0];
-    return image === undefined ? ['--help'] : ['detect', join(samples, image), '--out', join(root, 'out')];
+    const image = readdirSync(samples)
+      .sort()
+      .find((name) => /\.(jpe?g|png)$/i.test(name));
+    return ['detect', join(samples, image), '--out', join(root, 'out')];
   }
   if (COMMANDS.includes(first) || first === '--help' || first === '-h' || first === '--version') return args;
   const hasOutput = args.some((argument) => argument === '--out' || argument.startsWith('--out='));
