@@ -51,7 +51,7 @@ function generated(model: string, request: InferRequest): Uint8Array {
         'region' in output
           ? regionParameters(output as RegionRef)
           : 'classification' in output
-            ? { classification: int64(output.classification as number) }
+            ? { classification: int64(output.classification) }
             : {},
     })),
     rawInputContents: inputs.flatMap(([, input]) => ('region' in input ? [] : [input.data])),
