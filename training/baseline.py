@@ -42,7 +42,7 @@ def detect(pixels: np.ndarray) -> Detections:
             if window == 3:
                 if max(w, h) > 60 and (full < 0.35 or max(w, h) > 5 * min(w, h)):
                     kind = SCRATCH
-                elif 8 <= min(w, h) and max(w, h) <= 40 and full > 0.45:
+                elif min(w, h) >= 8 and max(w, h) <= 40 and full > 0.45:
                     kind = PIT
                 else:
                     continue
@@ -53,7 +53,9 @@ def detect(pixels: np.ndarray) -> Detections:
             scores.append(float(np.abs(part).mean()))
             classes.append(kind)
     found = Detections(
-        np.array(boxes, np.float32).reshape(-1, 4), np.array(scores, np.float32), np.array(classes, np.int64)
+        np.array(boxes, np.float32).reshape(-1, 4),
+        np.array(scores, np.float32),
+        np.array(classes, np.int64),
     )
     order = np.argsort(-found.scores, kind="stable")[:3000]
     return suppress(Detections(found.boxes[order], found.scores[order], found.classes[order]), 0.5, 300)

@@ -30,7 +30,9 @@ def main() -> None:
     found, truths = [], []
     for seed in range(FIRST_SEED, FIRST_SEED + options.images):
         sheet = make_sheet(seed)
-        images = np.ascontiguousarray(sheet.pixels.transpose(2, 0, 1)[None], np.float32) / np.float32(255)
+        images = np.ascontiguousarray(sheet.pixels.transpose(2, 0, 1)[None], np.float32) / np.float32(
+            255
+        )
         begin = time.monotonic()
         output = session.run(["output0"], {"images": images})[0][0]
         seconds = time.monotonic() - begin

@@ -39,7 +39,9 @@ def _baseline(job: Tuple[str, int]) -> Detections:
     return baseline.detect(load(Path(job[0]), job[1])[0])
 
 
-def run_network(network: Detector, folder: Path, seeds: List[int], shrink: int) -> Tuple[List[Detections], List[Truth]]:
+def run_network(
+    network: Detector, folder: Path, seeds: List[int], shrink: int
+) -> Tuple[List[Detections], List[Truth]]:
     """Detections in 4K pixels, from the picture or from every `shrink`-th pixel of it.
 
     Taking the middle pixel of each 3 x 3 is what bilinear letterboxing to 1280 x 720 does without
@@ -108,11 +110,20 @@ def main() -> None:
             "device": torch.cuda.get_device_name(0) if device.type == "cuda" else platform.processor(),
             "system": f"{platform.system()} {platform.machine()}",
         },
-        "versions": {"python": platform.python_version(), "torch": torch.__version__, "numpy": np.__version__},
+        "versions": {
+            "python": platform.python_version(),
+            "torch": torch.__version__,
+            "numpy": np.__version__,
+        },
     }
     options.results.parent.mkdir(parents=True, exist_ok=True)
     options.results.write_text(json.dumps(result, indent=2) + "\n")
-    print(json.dumps({k: result[k] for k in ("network", "networkOnImagesShrunkTo1280x720", "baseline")}, indent=1))
+    print(
+        json.dumps(
+            {k: result[k] for k in ("network", "networkOnImagesShrunkTo1280x720", "baseline")},
+            indent=1,
+        )
+    )
 
 
 if __name__ == "__main__":

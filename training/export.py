@@ -57,10 +57,20 @@ def main() -> None:
         onnx_path, script_path = options.out / "model.onnx", options.out / "model.pt"
         legacy = {"dynamo": False} if int(torch.__version__.split(".")[0]) >= 2 else {}
         torch.onnx.export(
-            model, (images,), str(onnx_path), opset_version=16, input_names=["images"], output_names=["output0"], **legacy
+            model,
+            (images,),
+            str(onnx_path),
+            opset_version=16,
+            input_names=["images"],
+            output_names=["output0"],
+            **legacy,
         )
         torch.jit.trace(model, images, check_trace=False).save(str(script_path))
-        compare("TorchScript", expected, torch.jit.load(str(script_path), map_location="cpu")(images).numpy())
+        compare(
+            "TorchScript",
+            expected,
+            torch.jit.load(str(script_path), map_location="cpu")(images).numpy(),
+        )
     session = onnxruntime.InferenceSession(str(onnx_path), providers=["CPUExecutionProvider"])
     compare("ONNX", expected, session.run(["output0"], {"images": images.numpy()})[0])
     for path in (onnx_path, script_path):

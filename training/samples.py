@@ -29,7 +29,8 @@ def main() -> None:
         Image.fromarray(sheet.pixels).save(path, "JPEG", quality=QUALITY, subsampling=2, optimize=True)
         height, width = sheet.pixels.shape[:2]
         objects = [
-            {"label": CLASS_NAMES[d.class_id], "classId": d.class_id, "box": list(d.box)} for d in sheet.defects
+            {"label": CLASS_NAMES[d.class_id], "classId": d.class_id, "box": list(d.box)}
+            for d in sheet.defects
         ]
         images.append({"file": name, "seed": seed, "width": width, "height": height, "objects": objects})
         print(f"{name}: {path.stat().st_size} bytes, {len(objects)} defects")

@@ -21,7 +21,6 @@ from detector.network import Detector
 from generate import TRAINING_SEEDS, load
 from sheets import Defect
 
-
 EMA_EVERY = 5
 
 
@@ -34,7 +33,9 @@ class TracedDetector(nn.Module):
         self.trace = nn.Conv2d(64, 1, 1)
         nn.init.constant_(self.trace.bias, -4.0)
 
-    def forward(self, images: torch.Tensor) -> Tuple[List[Tuple[torch.Tensor, torch.Tensor]], torch.Tensor]:
+    def forward(
+        self, images: torch.Tensor
+    ) -> Tuple[List[Tuple[torch.Tensor, torch.Tensor]], torch.Tensor]:
         maps, features = self.detector.traced(images)
         return maps, self.trace(features)
 
@@ -56,7 +57,9 @@ class Average:
             mine.mul_(keep).add_(theirs, alpha=1.0 - keep)
 
 
-def read_sheets(folder: Path, count: int, device: torch.device) -> Tuple[torch.Tensor, List[List[Defect]]]:
+def read_sheets(
+    folder: Path, count: int, device: torch.device
+) -> Tuple[torch.Tensor, List[List[Defect]]]:
     """All training sheets on the device: uint8 [count, H, W, 3], 25 MB each."""
     first, _ = load(folder, TRAINING_SEEDS[0])
     pixels = torch.empty((count, *first.shape), dtype=torch.uint8, device=device)
@@ -98,7 +101,8 @@ def main() -> None:
     decayed = [p for p in network.parameters() if p.ndim > 1]
     plain = [p for p in network.parameters() if p.ndim <= 1]
     optimizer = torch.optim.AdamW(
-        [{"params": decayed, "weight_decay": 0.02}, {"params": plain, "weight_decay": 0.0}], lr=options.rate
+        [{"params": decayed, "weight_decay": 0.02}, {"params": plain, "weight_decay": 0.0}],
+        lr=options.rate,
     )
     network.train()
     begin = time.monotonic()
@@ -109,7 +113,11 @@ def main() -> None:
         progress = max(step / options.iterations, (time.monotonic() - begin) / options.seconds)
         if progress >= 1.0:
             break
-        rate = options.rate * min(1.0, (step + 1) / 200) * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * progress)))
+        rate = (
+            options.rate
+            * min(1.0, (step + 1) / 200)
+            * (0.01 + 0.99 * 0.5 * (1.0 + math.cos(math.pi * progress)))
+        )
         for group in optimizer.param_groups:
             group["lr"] = rate
         images, targets = sampler.batch(options.batch)

@@ -37,7 +37,9 @@ def outline(defect: Defect) -> Outline:
     return Outline(defect.class_id, defect.box, points.astype(np.float32), float(knots[0, 2]))
 
 
-def clip_outline(shape: Outline, left: int, top: int, size: int) -> Tuple[List[float], float, Optional[np.ndarray]]:
+def clip_outline(
+    shape: Outline, left: int, top: int, size: int
+) -> Tuple[List[float], float, Optional[np.ndarray]]:
     """The part inside a crop: box in the crop's pixels, visible share, and a scratch's points."""
     x1, y1, x2, y2 = shape.box
     if x1 >= left + size or y1 >= top + size or x2 <= left or y2 <= top:
@@ -140,7 +142,9 @@ class CropSampler:
         gain = torch.from_numpy(rand.uniform(0.75, 1.25, (count, 1, 1, 1)).astype(np.float32))
         tint = torch.from_numpy(rand.uniform(0.97, 1.03, (count, 3, 1, 1)).astype(np.float32))
         images = images.mul_((gain * tint).to(device))
-        grit = torch.from_numpy((rand.random((count, 1, 1, 1)) ** 2 * 0.008).astype(np.float32)).to(device)
+        grit = torch.from_numpy((rand.random((count, 1, 1, 1)) ** 2 * 0.008).astype(np.float32)).to(
+            device
+        )
         images += grit * torch.randn(images.shape, generator=self.noise, device=device)
         images = images.clamp_(0.0, 1.0).contiguous(memory_format=torch.channels_last)
         arrays = (boxes, classes, real, ignored, traces)

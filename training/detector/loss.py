@@ -77,14 +77,18 @@ def assign(boxes: Tensor, scores: Tensor, centres: Tensor, targets: Targets) -> 
     """
     count = targets.boxes.shape[1]
     gap = torch.cat(
-        [centres[None, None] - targets.boxes[:, :, None, :2], targets.boxes[:, :, None, 2:] - centres[None, None]], -1
+        [
+            centres[None, None] - targets.boxes[:, :, None, :2],
+            targets.boxes[:, :, None, 2:] - centres[None, None],
+        ],
+        -1,
     )
     nearest = gap.amin(-1)
     # Only cells around the middle answer for a defect (centre sampling, Tian et al., "FCOS", 2019):
     # most of a scratch's box is far from the scratch, and a cell there has little to go by.
     middle = (targets.boxes[..., :2] + targets.boxes[..., 2:]) * 0.5
-    reach = (targets.boxes[..., 2:] - targets.boxes[..., :2]) * 0.25 + 8.0
-    central = ((centres[None, None] - middle[:, :, None]).abs() < reach[:, :, None]).all(-1)
+    extent = (targets.boxes[..., 2:] - targets.boxes[..., :2]) * 0.25 + 8.0
+    central = ((centres[None, None] - middle[:, :, None]).abs() < extent[:, :, None]).all(-1)
     allowed = (nearest > 0) & central & targets.real[:, :, None]
     iou = pairwise_iou(targets.boxes, boxes)
     index = targets.classes[:, None, :].expand(-1, boxes.shape[1], -1)
@@ -115,7 +119,9 @@ def trace_loss(logits: Tensor, targets: Targets) -> Tensor:
     it can be learned from its box.
     """
     weight = 1.0 + 9.0 * targets.traces
-    entropy = F.binary_cross_entropy_with_logits(logits[:, 0].float(), targets.traces, weight, reduction="sum")
+    entropy = F.binary_cross_entropy_with_logits(
+        logits[:, 0].float(), targets.traces, weight, reduction="sum"
+    )
     return TRACE_WEIGHT * entropy / (10.0 * targets.traces.sum()).clamp(min=100.0)
 
 

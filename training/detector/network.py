@@ -18,7 +18,15 @@ STRIDES = (8, 16)
 class ConvBnRelu(nn.Module):
     """Convolution without bias, batch norm, ReLU; "same" padding for its dilation."""
 
-    def __init__(self, inputs: int, outputs: int, size: int = 3, stride: int = 1, dilation: int = 1, groups: int = 1):
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        size: int = 3,
+        stride: int = 1,
+        dilation: int = 1,
+        groups: int = 1,
+    ):
         super().__init__()
         pad = dilation * (size // 2)
         self.conv = nn.Conv2d(inputs, outputs, size, stride, pad, dilation, groups, bias=False)

@@ -46,7 +46,11 @@ def suppress(found: Detections, threshold: float, most: int) -> Detections:
 
 
 def read_output(
-    output: np.ndarray, least: float = 0.01, threshold: float = 0.6, most: int = 300, before: int = 3000
+    output: np.ndarray,
+    least: float = 0.01,
+    threshold: float = 0.6,
+    most: int = 300,
+    before: int = 3000,
 ) -> Detections:
     """Decodes output0 [4 + classes, A] (cx, cy, w, h in input pixels, then scores) and suppresses.
 

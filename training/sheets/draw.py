@@ -69,7 +69,9 @@ def draw_scratch(rng: Random, seed: int, x0: float, y0: float, contrast: float) 
         along, aside = t * length, bow * (1.0 - 4.0 * t * t)
         level = min(1.0, max(0.6, level + 0.3 * (rng.random() - 0.5)))
         fade = min(1.0, 0.45 + 6.0 * (0.5 - abs(t)))
-        path.append((x0 + cosine * along - sine * aside, y0 + sine * along + cosine * aside, level * fade))
+        path.append(
+            (x0 + cosine * along - sine * aside, y0 + sine * along + cosine * aside, level * fade)
+        )
     pad = 7
     left = int(min(p[0] for p in path)) - pad
     top = int(min(p[1] for p in path)) - pad
@@ -78,9 +80,9 @@ def draw_scratch(rng: Random, seed: int, x0: float, y0: float, contrast: float) 
     core = np.zeros((bottom - top, right - left), np.float32)
     edge = np.zeros_like(core)
     for (ax, ay, al), (bx, by, bl) in zip(path, path[1:]):
-        l, r = int(min(ax, bx)) - pad + 1, int(max(ax, bx)) + pad
-        t, b = int(min(ay, by)) - pad + 1, int(max(ay, by)) + pad
-        x, y = _grid(l, t, r, b)
+        x1, x2 = int(min(ax, bx)) - pad + 1, int(max(ax, bx)) + pad
+        y1, y2 = int(min(ay, by)) - pad + 1, int(max(ay, by)) + pad
+        x, y = _grid(x1, y1, x2, y2)
         dx, dy = bx - ax, by - ay
         scale = 1.0 / (dx * dx + dy * dy)
         u = (x - np.float32(ax)) * np.float32(dx * scale) + (y - np.float32(ay)) * np.float32(dy * scale)
@@ -88,9 +90,9 @@ def draw_scratch(rng: Random, seed: int, x0: float, y0: float, contrast: float) 
         ex = x - np.float32(ax) - u * np.float32(dx)
         ey = y - np.float32(ay) - u * np.float32(dy)
         weight = np.float32(al) + u * np.float32(bl - al)
-        where = (slice(t - top, b - top), slice(l - left, r - left))
+        where = (slice(y1 - top, y2 - top), slice(x1 - left, x2 - left))
         for target, shift in ((core, 0.0), (edge, width * 0.5 + 0.9)):
-            # The flank lies to one side: the same curve moved along the scratch's normal.
+            # The flank is the ridge pushed up on one side: the same curve, moved along the normal.
             sx = ex + np.float32(sine * shift)
             sy = ey - np.float32(cosine * shift)
             distance = np.sqrt(sx * sx + sy * sy)
@@ -118,7 +120,11 @@ def draw_pit(rng: Random, seed: int, x0: float, y0: float, contrast: float, ligh
     dx, dy = (x - np.float32(x0)), (y - np.float32(y0)) / np.float32(squash)
     ragged = smooth_field(seed, 11, (2 * pad + 1, 2 * pad + 1), 5)
     distance = np.sqrt(dx * dx + dy * dy) + ragged * np.float32(0.06 * radius)
-    inside = np.clip((np.float32(radius) - distance) * np.float32(0.5) + np.float32(0.5), np.float32(0), np.float32(1))
+    inside = np.clip(
+        (np.float32(radius) - distance) * np.float32(0.5) + np.float32(0.5),
+        np.float32(0),
+        np.float32(1),
+    )
     cosine, sine = round(math.cos(light_angle), 9), round(math.sin(light_angle), 9)
     facing = (dx * np.float32(cosine) + dy * np.float32(sine)) * np.float32(1.0 / radius)
     shade = np.clip(facing - np.float32(0.35), np.float32(0), np.float32(1)) * np.float32(2.2 * rim)
@@ -177,7 +183,9 @@ def draw_stain(rng: Random, seed: int, x0: float, y0: float, contrast: float) ->
     frame = np.float32(1.45) - np.maximum(np.abs(dx), np.abs(dy * np.float32(squash)))
     depth = np.minimum(depth, frame)
     film = np.clip(depth * np.float32(radius / 14.0), np.float32(0), np.float32(1))
-    edge = np.clip(np.float32(1.0) - np.abs(depth) * np.float32(radius / 12.0), np.float32(0), np.float32(1))
+    edge = np.clip(
+        np.float32(1.0) - np.abs(depth) * np.float32(radius / 12.0), np.float32(0), np.float32(1)
+    )
     cloud = np.float32(1.0) + smooth_field(seed, 14, shape, 21) * np.float32(0.15)
     delta = (film * cloud + edge * np.float32(ring)) * np.float32(strength)
     box = _tight(film, 0.2, left, top)

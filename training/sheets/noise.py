@@ -43,9 +43,7 @@ def hash_bits(seed: int, stream: int, shape: Tuple[int, int], first_row: int = 0
     return x.reshape(rows, columns)
 
 
-def normal_field(
-    seed: int, stream: int, shape: Tuple[int, int], first_row: int = 0
-) -> np.ndarray:
+def normal_field(seed: int, stream: int, shape: Tuple[int, int], first_row: int = 0) -> np.ndarray:
     """float32 [rows, columns], mean 0, variance 1, near normal: the sum of a hash's four bytes."""
     x = hash_bits(seed, stream, shape, first_row)
     pairs = x & np.uint32(0x00FF00FF)

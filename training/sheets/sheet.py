@@ -43,7 +43,12 @@ def _counts(rng: Random) -> List[int]:
     """How many of each class: 1 in 25 sheets is clean, the others carry about nine defects."""
     if rng.random() < 0.04:
         return [0, 0, 0, 0]
-    return [int(rng.random() * 5.0), int(rng.random() * 6.0), int(rng.random() * 4.0), int(rng.random() * 4.0)]
+    return [
+        int(rng.random() * 5.0),
+        int(rng.random() * 6.0),
+        int(rng.random() * 4.0),
+        int(rng.random() * 4.0),
+    ]
 
 
 def _apart(box: Box, others: List[Box], gap: int) -> bool:
@@ -53,7 +58,9 @@ def _apart(box: Box, others: List[Box], gap: int) -> bool:
     )
 
 
-def _place(rng: Random, seed: int, contrast: float, light_angle: float, width: int, height: int) -> List[Tuple[int, Mark]]:
+def _place(
+    rng: Random, seed: int, contrast: float, light_angle: float, width: int, height: int
+) -> List[Tuple[int, Mark]]:
     """Draws every defect clear of the others and of the picture's edge; no place, no defect."""
     placed: List[Tuple[int, Mark]] = []
     boxes: List[Box] = []
@@ -74,7 +81,12 @@ def _place(rng: Random, seed: int, contrast: float, light_angle: float, width: i
                     assert class_id == STAIN
                     mark = draw_stain(rng, own, x0, y0, contrast)
                 rows, columns = mark.delta.shape
-                inside = mark.left >= 0 and mark.top >= 0 and mark.left + columns <= width and mark.top + rows <= height
+                inside = (
+                    mark.left >= 0
+                    and mark.top >= 0
+                    and mark.left + columns <= width
+                    and mark.top + rows <= height
+                )
                 if inside and _apart(mark.box, boxes, 12):
                     placed.append((class_id, mark))
                     boxes.append(mark.box)

@@ -67,7 +67,7 @@ def grain(seed: int, surface: Surface, height: int, width: int) -> np.ndarray:
     """float32 [height, width] of grey levels around 0: streaks along the rolling direction."""
     along, across = (height, width) if surface.vertical else (width, height)
     # Room for the tilt and the bend: the streaks are shifted across by up to this many rows.
-    room = int(math.ceil(abs(surface.slope) * along + abs(surface.bend))) + 2
+    room = math.ceil(abs(surface.slope) * along + abs(surface.bend)) + 2
     rows = across + 2 * room
     field = _layer(seed, 1, rows, along, 24)
     field *= np.float32(surface.fine * 1.5)

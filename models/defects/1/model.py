@@ -33,9 +33,9 @@ class _CpuNetwork:
             import onnxruntime
         except ImportError as error:
             raise pb_utils.TritonModelException(
-                "The model defects runs on the CPU here and needs onnxruntime in the Python environment of"
+                "The model defects runs on the CPU here and needs onnxruntime in the Python of"
                 f" Triton's Python backend: pip install onnxruntime 'numpy>=1.26,<2' ({error})"
-            )
+            ) from error
         options = onnxruntime.SessionOptions()
         # The arena would keep the peak of every 4K activation for good.
         options.enable_cpu_mem_arena = False
@@ -44,38 +44,40 @@ class _CpuNetwork:
         )
 
     def run(self, images: Any) -> Any:
-        if images.is_cpu():
-            array = images.as_numpy()
-        else:
+        if not images.is_cpu():
             raise pb_utils.TritonModelException(
-                "A CPU instance of the model defects got a tensor in GPU memory; send system shared memory or bytes"
+                "its instance is on the CPU and the tensor is in GPU memory:"
+                " send it by system shared memory or in the message"
             )
-        return _wrap(self._session.run(["output0"], {"images": array})[0])
+        return _wrap(self._session.run(["output0"], {"images": images.as_numpy()})[0])
 
 
 class _GpuNetwork:
     """model.pt on one GPU, in single precision proper."""
 
     def __init__(self, folder: str, device_id: int) -> None:
+        otherwise = "or give the model instance_group [ { kind: KIND_CPU } ]"
         try:
             import torch
         except ImportError as error:
             raise pb_utils.TritonModelException(
-                f"The model defects has an instance on GPU {device_id} and needs a torch with CUDA in the Python"
-                f" environment of Triton's Python backend ({error}); or give the model instance_group [ {{ kind: KIND_CPU }} ]"
-            )
+                f"The model defects has an instance on GPU {device_id} and needs a torch with CUDA in"
+                f" the Python of Triton's Python backend ({error}): install one, {otherwise}"
+            ) from error
         if not torch.cuda.is_available() or device_id >= torch.cuda.device_count():
             raise pb_utils.TritonModelException(
-                f"The model defects has an instance on GPU {device_id}, but torch {torch.__version__} cannot use it"
-                " (no CUDA build, or a driver too old for it); install a torch with CUDA for this driver,"
-                " or give the model instance_group [ { kind: KIND_CPU } ]"
+                f"The model defects has an instance on GPU {device_id}, which torch {torch.__version__}"
+                " cannot use (built without CUDA, or for a newer driver): install a torch for this"
+                f" driver, {otherwise}"
             )
         self._torch = torch
         self._device = torch.device("cuda", device_id)
         # TF32 keeps 10 bits of each factor: scores would differ from the CPU's in the third digit.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
-        self._network = torch.jit.load(os.path.join(folder, "model.pt"), map_location=self._device).eval()
+        self._network = torch.jit.load(
+            os.path.join(folder, "model.pt"), map_location=self._device
+        ).eval()
         # TorchScript profiles its first runs and compiles in the next: not at a client's expense.
         for _ in range(3):
             self._call(torch.zeros(1, 3, 2160, 3840, device=self._device))
@@ -110,5 +112,7 @@ class TritonPythonModel:
                 images = pb_utils.get_input_tensor_by_name(request, "images")
                 responses.append(pb_utils.InferenceResponse([self._network.run(images)]))
             except Exception as error:  # one request's failure must not fail the others
-                responses.append(pb_utils.InferenceResponse([], pb_utils.TritonError(f"defects: {error}")))
+                responses.append(
+                    pb_utils.InferenceResponse([], pb_utils.TritonError(f"defects: {error}"))
+                )
         return responses
