@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import {
   DisposedError,
@@ -13,8 +16,8 @@ import { FaultServer } from '../support/fault-server.js';
 
 const REQUEST: InferRequest = { inputs: { a: region('r', { datatype: 'FP32', shape: [4] }) } };
 
-async function start(port?: number): Promise<FaultServer> {
-  const server = await FaultServer.start(port);
+async function start(at?: number | string): Promise<FaultServer> {
+  const server = await FaultServer.start(at);
   onTestFinished(() => server.kill());
   return server;
 }
@@ -68,6 +71,16 @@ describe('no server', () => {
     expect(await failure(call)).toMatchObject({ code: 'TRITON_TIMEOUT' });
     expect(await call.settled).toBe('not-sent');
   });
+});
+
+test('a server on a unix socket', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'zerohop-client-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const server = await start(join(folder, 'socket'));
+  server.autoAnswer = true;
+  const client = connect(server.url);
+  expect((await client.infer('m', { ...REQUEST, id: 'u' })).id).toBe('u');
+  expect([client.url, client.isLocal]).toEqual([server.url, true]);
 });
 
 describe('a server that goes', () => {

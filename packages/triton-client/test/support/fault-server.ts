@@ -106,10 +106,12 @@ export class FaultServer {
   readonly #waiting: ((exchange: Exchange) => void)[] = [];
   readonly #unread: Exchange[] = [];
   #port = 0;
+  #path: string | undefined;
 
-  static async start(port = 0): Promise<FaultServer> {
+  /** @param at - a port of 127.0.0.1, 0 for a free one, or the path of a unix socket */
+  static async start(at: number | string = 0): Promise<FaultServer> {
     const server = new FaultServer();
-    await server.#listen(port);
+    await server.#listen(at);
     return server;
   }
 
@@ -118,7 +120,7 @@ export class FaultServer {
   }
 
   get url(): string {
-    return `grpc://127.0.0.1:${this.#port}`;
+    return this.#path === undefined ? `grpc://127.0.0.1:${this.#port}` : `unix:${this.#path}`;
   }
 
   /** The next request that no other call of this took. */
@@ -143,7 +145,7 @@ export class FaultServer {
     this.#server.forceShutdown();
   }
 
-  async #listen(port: number): Promise<void> {
+  async #listen(at: number | string): Promise<void> {
     this.#server.addService(DEFINITION, {
       serverLive: (_: unknown, reply: (error: null, answer: object) => void) => reply(null, { live: true }),
       serverReady: (_: unknown, reply: (error: object | null, answer?: object) => void) => {
@@ -158,9 +160,11 @@ export class FaultServer {
       socket.on('close', () => this.#sockets.delete(socket));
       injector.injectConnection(socket);
     });
-    this.#listener.listen(port, '127.0.0.1');
+    if (typeof at === 'string') this.#listener.listen(at);
+    else this.#listener.listen(at, '127.0.0.1');
     await once(this.#listener, 'listening');
-    this.#port = (this.#listener.address() as AddressInfo).port;
+    if (typeof at === 'string') this.#path = at;
+    else this.#port = (this.#listener.address() as AddressInfo).port;
   }
 
   #onStream(stream: Stream): void {
