@@ -1,15 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { describeTier, sharedTriton, takeSnapshot } from '@zerohop/test-support';
 import { expect, it } from 'vitest';
 import type { DetectReport, DetectResult } from '../../src/report.js';
 import { differences } from '../support/boxes.js';
 import { expectNothingLeftOfCli, runCli } from '../support/cli.js';
-import { groundTruth, samplePaths } from '../support/samples.js';
-
-/** What the CPU found in the samples, by `zerohop detect` itself; the triton tier keeps it up to date. */
-const onCpu = JSON.parse(
-  readFileSync(new URL('../fixtures/samples-on-cpu.json', import.meta.url), 'utf8'),
-) as DetectReport;
+import { foundOnCpu, groundTruth, samplePaths } from '../support/samples.js';
 
 async function detect(transport: string): Promise<readonly DetectResult[]> {
   const { grpcUrl, metricsUrl } = sharedTriton();
@@ -25,7 +19,7 @@ describeTier('gpu', 'zerohop detect on a GPU', () => {
     const cuda = await detect('cuda');
     expect(cuda.map(({ transport }) => transport)).toEqual(groundTruth.images.map(() => 'cuda'));
     expect(cuda.flatMap(({ detections }) => detections).length).toBeGreaterThan(0);
-    const others = { system: await detect('system'), bytes: await detect('bytes'), cpu: onCpu.results };
+    const others = { system: await detect('system'), bytes: await detect('bytes'), cpu: foundOnCpu.results };
     for (const [name, results] of Object.entries(others)) {
       for (const [i, { image, detections }] of cuda.entries()) {
         expect({ name, image, differences: differences(detections, results[i]?.detections ?? []) }).toEqual({

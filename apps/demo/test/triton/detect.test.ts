@@ -2,12 +2,14 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeTier, type Snapshot, sharedTriton, takeSnapshot } from '@zerohop/test-support';
+import { TritonClient } from '@zerohop/triton-client';
 import sharp from 'sharp';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { DetectReport } from '../../src/report.js';
+import { parseKnownObjects } from '../../src/self-check.js';
 import { differences, iou } from '../support/boxes.js';
 import { expectNothingLeftOfCli, runCli, startCli } from '../support/cli.js';
-import { groundTruth, samplePaths } from '../support/samples.js';
+import { foundOnCpu, groundTruth, samplePaths } from '../support/samples.js';
 
 let folder: string;
 let before: Snapshot;
@@ -49,8 +51,12 @@ describeTier('triton', 'zerohop detect', () => {
         classesFound.add(object.label);
       }
     }
+    for (const [i, { image, detections }] of results.entries()) {
+      const recorded = differences(detections, foundOnCpu.results[i]?.detections ?? []);
+      expect({ image: image.path, recorded }).toEqual({ image: image.path, recorded: [] });
+    }
     expect([...classesFound].sort()).toEqual(['dent', 'pit', 'scratch', 'stain']);
-    expect(found / objects).toBeGreaterThanOrEqual(0.7);
+    expect(found / objects).toBeGreaterThanOrEqual(0.8);
 
     expect(results[0]).toEqual({
       transport: 'system',
@@ -81,6 +87,17 @@ describeTier('triton', 'zerohop detect', () => {
       expect(stdout).toMatch(line);
     }
     expect(readdirSync(folder).sort()).toEqual(['out', 'result.json']);
+  });
+
+  it('has a known answer for the self-check of the model that comes with it', async () => {
+    const client = new TritonClient(sharedTriton().grpcUrl);
+    try {
+      const { parameters } = await client.modelConfig('defects');
+      const known = parseKnownObjects(parameters.self_check ?? '');
+      expect(new Set(known.map(({ classId }) => classId)).size).toBeGreaterThan(1);
+    } finally {
+      await client.close();
+    }
   });
 
   it('finds the same by system shared memory and in the message, with nothing but JSON on stdout', async () => {
