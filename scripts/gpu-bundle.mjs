@@ -2,7 +2,8 @@
 // Packs what a machine with a GPU and no network needs to run the gpu tier and the benchmarks: `pnpm gpu:bundle [part…]`.
 //
 // Writes to .carry/ (ignored by git): triton.tar.xz (the server, from the wheel), node.tar.xz (this Node), app.tar.xz (the
-// built packages, their dependencies, models, tests, samples, benchmarks and peers) and run.sh, which unpacks and runs.
+// built packages, their dependencies, tests, benchmarks and peers), data.tar.xz (models and samples) and run.sh, which
+// unpacks and runs.
 // Each part stays below 34 MB, so that one fits into a transfer beside the tree. A part whose inputs did not change is
 // left as it is. Needs `npm run setup` (or `npm test`) and a build to have been run; xz, tar and python3 with pip.
 import { execFileSync, spawn } from 'node:child_process';
@@ -39,7 +40,8 @@ const NOT_CARRIED = new Set(['esbuild', 'typescript', '@types/node', 'lightningc
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const carry = join(root, '.carry');
-const PARTS = { triton: stageTriton, node: stageNode, app: stageApp };
+const DATA = ['models', 'samples'];
+const PARTS = { triton: stageTriton, node: stageNode, app: stageApp, data: stageData };
 
 const run = (command, args, options) =>
   execFileSync(command, args, {
@@ -93,12 +95,9 @@ function stageNode(stage) {
 async function stageApp(stage) {
   const app = join(stage, 'app');
   const backend = await buildBackend();
-  const tracked = run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
-    .split('\0')
-    .filter((file) =>
-      /^(packages|apps|tools|tests|bench|models|samples|scripts\/gpu)\/|^[^/]+\.(json|ts|yaml)$/.test(file),
-    )
-    .filter((file) => !/^bench\/results\/|\/native\/src\/|\.md$/.test(file) && existsSync(join(root, file)));
+  const tracked = sources()
+    .filter((file) => /^(packages|apps|tools|tests|bench|scripts\/gpu)\/|^[^/]+\.(json|ts|yaml)$/.test(file))
+    .filter((file) => !/^bench\/results\/|\/native\/src\/|\.md$/.test(file));
   for (const file of tracked) copyInto(app, file);
   copyTree(app, relative(root, backend));
 
@@ -130,9 +129,22 @@ async function stageApp(stage) {
     copyPackage(placed, join(app, 'node_modules'));
   }
   stagePeers(join(app, 'peers'));
+  for (const folder of DATA) symlinkSync(join('..', 'data', folder), join(app, folder));
   const commit = run('git', ['rev-parse', 'HEAD'], { cwd: root }).trim();
   const dirty = run('git', ['status', '--porcelain', '--untracked-files=no'], { cwd: root }).trim() !== '';
   writeFileSync(join(app, 'build.json'), `${JSON.stringify({ commit, dirty })}\n`);
+}
+
+/** What is large and does not compress: a part of its own. */
+function stageData(stage) {
+  for (const file of sources().filter((name) => DATA.includes(name.split('/')[0]))) copyInto(join(stage, 'data'), file);
+}
+
+/** The files of the clone that git does not ignore. */
+function sources() {
+  return run('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: root })
+    .split('\0')
+    .filter((file) => file !== '' && existsSync(join(root, file)));
 }
 
 /** What a workspace package needs at run time. Development dependencies are workspace packages, or peers named here. */
@@ -146,7 +158,17 @@ function stagePeers(target) {
   const site = join(target, 'site');
   const tags = [17, 24, 27, 28, 34, 35, 38, 39].map((minor) => `manylinux_2_${minor}_x86_64`);
   run('python3', [
-    ...['-m', 'pip', 'install', '--quiet', '--no-deps', '--no-compile', '--require-hashes', '--only-binary=:all:'],
+    ...[
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--root-user-action=ignore',
+      '--no-deps',
+      '--no-compile',
+      '--require-hashes',
+      '--only-binary=:all:',
+    ],
     ...['--python-version', PYTHON, '--implementation', 'cp'],
     ...[...tags, 'manylinux2014_x86_64', 'manylinux1_x86_64'].flatMap((tag) => ['--platform', tag]),
     ...['--target', site, '--requirement', join(root, 'scripts', 'gpu', 'peers.txt')],
@@ -191,7 +213,7 @@ async function compress(stage, target) {
   );
   const unfinished = `${target}.unfinished`;
   const out = openSync(unfinished, 'w');
-  const xz = spawn('xz', ['-9', '-T2', '-c'], { stdio: [tar.stdout, out, 'inherit'] });
+  const xz = spawn('xz', ['-7', '-T2', '-c'], { stdio: [tar.stdout, out, 'inherit'] });
   const ended = (child) =>
     new Promise((resolve, reject) => {
       child.on('error', reject);

@@ -1,31 +1,64 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
+import { type ChildProcess, execFile } from 'node:child_process';
+
+/** How long a program may take to tidy up after SIGINT before it is killed. */
+const GRACE_MS = 5000;
+
+const running = new Set<ChildProcess>();
+
+// Programs that we started don't outlive us; SIGINT lets them unregister and unlink what is theirs.
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGINT');
+});
+
+/**
+ * Ends this process on SIGINT and SIGTERM by way of its 'exit' event, at which names in /dev/shm and programs that we
+ * started go, with the usual status. Returns what removes the handlers.
+ */
+export function exitOnSignals(): () => void {
+  const onInterrupt = () => process.exit(130);
+  const onTerminate = () => process.exit(143);
+  process.on('SIGINT', onInterrupt);
+  process.on('SIGTERM', onTerminate);
+  return () => {
+    process.removeListener('SIGINT', onInterrupt);
+    process.removeListener('SIGTERM', onTerminate);
+  };
+}
 
 /**
  * Runs a program to its end and returns what it wrote to stdout. On failure the error's message is the last line the
  * program wrote to stderr, so that it can stand in a table of what did not run.
  */
-export async function runProgram(
+export function runProgram(
   command: string,
   args: readonly string[],
   options: { timeoutMs: number; env?: Readonly<Record<string, string>> },
 ): Promise<string> {
-  try {
-    const { stdout } = await promisify(execFile)(command, args, {
-      timeout: options.timeoutMs,
-      killSignal: 'SIGKILL',
-      maxBuffer: 2 ** 26,
-      env: { ...process.env, ...options.env },
+  return new Promise((resolve, reject) => {
+    let late = false;
+    let kill: NodeJS.Timeout | undefined;
+    const env = { ...process.env, ...options.env };
+    const child = execFile(command, args, { maxBuffer: 2 ** 26, env }, (error, stdout, stderr) => {
+      clearTimeout(interrupt);
+      clearTimeout(kill);
+      running.delete(child);
+      if (error === null) resolve(stdout);
+      else
+        reject(
+          new Error(late ? `not finished after ${options.timeoutMs} ms` : lastLine(stderr, stdout, error), {
+            cause: error,
+          }),
+        );
     });
-    return stdout;
-  } catch (cause) {
-    const {
-      stderr = '',
-      stdout = '',
-      killed = false,
-    } = cause as { stderr?: string; stdout?: string; killed?: boolean };
-    const said = (stderr.trim() || stdout.trim()).split('\n').at(-1) ?? '';
-    const what = killed ? `not finished after ${options.timeoutMs} ms` : said;
-    throw new Error(what === '' ? String(cause) : what, { cause });
-  }
+    running.add(child);
+    const interrupt = setTimeout(() => {
+      late = true;
+      child.kill('SIGINT');
+      kill = setTimeout(() => child.kill('SIGKILL'), GRACE_MS);
+    }, options.timeoutMs);
+  });
+}
+
+function lastLine(stderr: string, stdout: string, error: Error): string {
+  return (stderr.trim() || stdout.trim()).split('\n').at(-1) || error.message;
 }

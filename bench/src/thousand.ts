@@ -12,8 +12,9 @@ import { parseArgs } from 'node:util';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { availability } from '@zerohop/cuda-native';
-import { TensorPool } from '@zerohop/shm-pool';
+import { installShutdown, TensorPool } from '@zerohop/shm-pool';
 import { TritonClient } from '@zerohop/triton-client';
+import { exitOnSignals } from './child.js';
 import { describeCommit, describeMachine } from './machine.js';
 import { type BenchServer, ROOT, startBenchServer } from './server.js';
 import { spread } from './statistics.js';
@@ -78,6 +79,7 @@ async function runTransport(
   model: string,
   server: BenchServer,
 ): Promise<TransportRun> {
+  const removeExit = exitOnSignals();
   const client = new TritonClient(server.grpcUrl);
   const problems: string[] = [];
   const latencies: number[] = [];
@@ -92,6 +94,8 @@ async function runTransport(
     let messageSlack = 0;
     let settled = before;
     let end = before;
+    removeExit();
+    const removeShutdown = installShutdown(pool);
     const started = performance.now();
     try {
       const input = new Float32Array(pool.input('INPUT0').shape.reduce((a, b) => a * b, 1));
@@ -116,6 +120,7 @@ async function runTransport(
       }
       end = await footprint(client, server);
     } finally {
+      removeShutdown();
       await pool.close();
     }
     const seconds = (performance.now() - started) / 1000;

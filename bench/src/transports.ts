@@ -12,7 +12,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { availability } from '@zerohop/cuda-native';
-import { runProgram } from './child.js';
+import { exitOnSignals, runProgram } from './child.js';
 import { describeCommit, describeMachine } from './machine.js';
 import { toMarkdown } from './markdown.js';
 import type { MeasureSpec } from './measure-spec.js';
@@ -150,6 +150,7 @@ async function main(): Promise<void> {
   }
 }
 
+exitOnSignals();
 try {
   await main();
 } catch (error) {

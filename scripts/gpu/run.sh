@@ -15,7 +15,7 @@ ZEROHOP=${ZEROHOP_UNPACKED:-/tmp/zerohop}
 OUT=${OUT:-$ZEROHOP/out}
 TIME_LIMIT=${TIME_LIMIT:-480}
 REQUIRE_GPU=${REQUIRE_GPU:-1}
-PARTS="triton node app"
+PARTS="triton node app data"
 STATUS=0
 
 note() { printf '== %s (%s s)\n' "$*" "$SECONDS"; }

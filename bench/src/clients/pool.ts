@@ -1,11 +1,13 @@
-import { TensorPool } from '@zerohop/shm-pool';
+import { installShutdown, TensorPool } from '@zerohop/shm-pool';
 import { TritonClient } from '@zerohop/triton-client';
+import { exitOnSignals } from '../child.js';
 import { measureLoop } from '../loop.js';
 import type { MeasureSpec } from '../measure-spec.js';
 import type { Measurement } from '../results.js';
 
 /** Ours: a slot and a lane for each request in flight, lent and returned for every request. */
 export async function measurePool(spec: MeasureSpec): Promise<Measurement> {
+  const removeExit = exitOnSignals();
   const client = new TritonClient(spec.grpcUrl, { lanes: spec.inFlight });
   try {
     const pool = await TensorPool.open(client, {
@@ -14,9 +16,12 @@ export async function measurePool(spec: MeasureSpec): Promise<Measurement> {
       transport: spec.transport,
       ...(spec.transport === 'cuda' && { serverDeviceId: 0 }),
     });
+    removeExit();
+    const removeShutdown = installShutdown(pool);
     try {
       return await measureLoop(spec.work === 'infer' ? infer(pool) : await writeInferRead(pool), spec);
     } finally {
+      removeShutdown();
       await pool.close();
     }
   } finally {

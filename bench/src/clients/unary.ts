@@ -5,6 +5,7 @@ import { type Client, credentials, loadPackageDefinition, type ServiceClientCons
 import { loadSync } from '@grpc/proto-loader';
 import { Device, SharedMemory } from '@zerohop/cuda-native';
 import { TritonClient } from '@zerohop/triton-client';
+import { exitOnSignals } from '../child.js';
 import { measureLoop } from '../loop.js';
 import type { MeasureSpec } from '../measure-spec.js';
 import type { Measurement } from '../results.js';
@@ -14,6 +15,8 @@ import type { Measurement } from '../results.js';
  * time. A peer to compare with; only its region is made with our packages.
  */
 export async function measureUnary(spec: MeasureSpec): Promise<Measurement> {
+  // The shared-memory object's name goes with the process's exit event.
+  exitOnSignals();
   const stub = connect(spec.grpcUrl);
   try {
     const region = spec.transport === 'bytes' ? undefined : await openRegion(spec);

@@ -1,0 +1,100 @@
+import { execFile, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describeTier, expectNothingLeft, takeSnapshot } from '@zerohop/test-support';
+import { expect, onTestFinished, test } from 'vitest';
+import { program } from '../support/paths.js';
+
+const run = promisify(execFile);
+
+function scratchFile(name: string): string {
+  const directory = mkdtempSync(join(tmpdir(), 'zerohop-bench-test-'));
+  onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
+  return join(directory, name);
+}
+
+/** The short forms of what runs for minutes: the same code, the same assertions on what comes out, none on speed. */
+describeTier(
+  'triton',
+  'the benchmark programs',
+  () => {
+    test('transports: every row of the small native table, each with its peers', async () => {
+      const out = scratchFile('transports.json');
+      const before = takeSnapshot();
+      const { stdout } = await run(process.execPath, [
+        ...[program('transports'), '--rounds', '1', '--duration', '300', '--tables', 'native-small'],
+        ...['--transports', 'system,bytes', '--out', out],
+      ]);
+      const results = JSON.parse(readFileSync(out, 'utf8'));
+      const names = results.rows.map(
+        (row: Record<string, unknown>) => `${row.client} ${row.transport} ${row.inFlight} ${row.work}`,
+      );
+      expect(results.skipped.filter(({ row }: { row: string }) => row !== 'every CUDA row')).toEqual([]);
+      expect(names.sort()).toEqual(
+        [
+          'perf_analyzer system 1 infer',
+          'perf_analyzer system 16 infer',
+          'pool bytes 1 infer',
+          'pool system 1 infer',
+          'pool system 1 write+infer+read',
+          'pool system 16 infer',
+          'python bytes 1 infer',
+          'python system 1 infer',
+          'unary bytes 1 infer',
+          'unary system 1 infer',
+        ].sort(),
+      );
+      for (const row of results.rows) {
+        expect(row.backend).toBe('native');
+        const [round] = row.rounds;
+        expect(round.requests).toBeGreaterThanOrEqual(3);
+        expect(round.p50Us).toBeGreaterThan(0);
+        expect(round.p99Us).toBeGreaterThanOrEqual(round.p50Us);
+        expect(round.server.inferUs).toBeGreaterThan(0);
+      }
+      expect(results.ratios.filter(({ peer }: { peer: string }) => peer === 'perf_analyzer')).toHaveLength(2);
+      expect(results.versions).toMatchObject({ node: process.version, tritonserver: '2.51.0' });
+      expect(results.parameters).toMatchObject({ rounds: 1, complete: true });
+      expect(stdout).toContain('| **zerohop, one lane** | system shm | 1 | native |');
+      await expectNothingLeft(before, { belongs: (name) => name.startsWith('bench-') });
+    });
+
+    test('thousand: a thousand requests by shared memory and by message, all right and nothing grown', async () => {
+      const out = scratchFile('thousand.json');
+      const before = takeSnapshot();
+      const running = run(process.execPath, [program('thousand'), '--counts', 'system=1000,bytes=1000', '--out', out]);
+      await running;
+      const results = JSON.parse(readFileSync(out, 'utf8'));
+      expect(results.runs).toMatchObject([
+        { transport: 'system', requests: 1000, problems: [], closed: { sharedMemoryFiles: 0, regions: 0 } },
+        { transport: 'bytes', requests: 1000, problems: [], closed: { sharedMemoryFiles: 0, regions: 0 } },
+      ]);
+      await expectNothingLeft(before, { belongs: (name) => name.includes(`.${running.child.pid}.`) });
+    });
+
+    test('thousand: an interrupt in the middle leaves nothing behind', async () => {
+      const child = spawn(process.execPath, [program('thousand'), '--counts', 'system=1000000'], {
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      let said = '';
+      child.stderr.setEncoding('utf8').on('data', (text: string) => {
+        said += text;
+      });
+      const ended = new Promise<boolean>((resolve) => {
+        // While the pool opens the program ends itself with 130, afterwards it closes the pool and passes the signal on.
+        child.once('exit', (code, signal) => resolve(signal === 'SIGINT' || code === 130));
+      });
+      const ours = () => readdirSync('/dev/shm').filter((name) => name.includes(`.${child.pid}.`));
+      await expect.poll(ours, { timeout: 60_000 }).not.toEqual([]);
+      child.kill('SIGINT');
+      expect(await ended).toBe(true);
+      expect(ours()).toEqual([]);
+      const server = /Triton server \(pid (\d+)\)/.exec(said)?.[1];
+      expect(server).toBeDefined();
+      await expect.poll(() => existsSync(`/proc/${server}`), { timeout: 15_000 }).toBe(false);
+    });
+  },
+  { needs: ['g++', 'addon', 'peers'] },
+);
