@@ -40,6 +40,8 @@
         "-Wl,--version-script=<(module_root_dir)/exports.map",
         "-Wl,-Bsymbolic",
         "-Wl,-z,relro,-z,now",
+        # Node unloads an addon with the last worker that used it; the addon's threads outlive every worker.
+        "-Wl,-z,nodelete",
         "-Wl,--no-as-needed",
         "-l:libdl.so.2",
         "-l:librt.so.1",

@@ -8,6 +8,11 @@ function isBranded(value: unknown, brand: symbol): boolean {
   return typeof value === 'object' && value !== null && brand in value;
 }
 
+/** On the prototype, so that the stack, which is taken in Error's constructor, begins with it. */
+function nameErrors(ErrorClass: { prototype: Error }, name: string): void {
+  Object.defineProperty(ErrorClass.prototype, 'name', { value: name, configurable: true, writable: true });
+}
+
 const NATIVE_BRAND = Symbol.for('@zerohop/cuda-native/NativeUnavailableError');
 const UNAVAILABLE_BRAND = Symbol.for('@zerohop/cuda-native/CudaUnavailableError');
 const CUDA_BRAND = Symbol.for('@zerohop/cuda-native/CudaError');
@@ -17,7 +22,10 @@ const SHM_BRAND = Symbol.for('@zerohop/cuda-native/SharedMemoryError');
 
 /** The addon has no binary for this platform, or it did not load; `cause` has the loader's error. */
 export class NativeUnavailableError extends Error {
-  override readonly name = 'NativeUnavailableError';
+  static {
+    nameErrors(NativeUnavailableError, 'NativeUnavailableError');
+  }
+
   readonly code = 'ERR_NATIVE_UNAVAILABLE';
   readonly [NATIVE_BRAND] = true;
 
@@ -40,7 +48,10 @@ export type CudaUnavailableReason =
 
 /** CUDA can't be used on this machine. */
 export class CudaUnavailableError extends Error {
-  override readonly name = 'CudaUnavailableError';
+  static {
+    nameErrors(CudaUnavailableError, 'CudaUnavailableError');
+  }
+
   readonly code = 'ERR_CUDA_UNAVAILABLE';
   readonly reason: CudaUnavailableReason;
   /** One line for each library that did not load. */
@@ -60,7 +71,10 @@ export class CudaUnavailableError extends Error {
 
 /** A call of the CUDA driver failed. */
 export class CudaError extends Error {
-  override readonly name = 'CudaError';
+  static {
+    nameErrors(CudaError, 'CudaError');
+  }
+
   /** The driver's name of the error, such as `CUDA_ERROR_OUT_OF_MEMORY`. */
   readonly code: string;
   /** The CUresult. */
@@ -89,7 +103,10 @@ export class CudaError extends Error {
 
 /** Something was used after it was closed. */
 export class DisposedError extends Error {
-  override readonly name = 'DisposedError';
+  static {
+    nameErrors(DisposedError, 'DisposedError');
+  }
+
   readonly code = 'ERR_DISPOSED';
   readonly [DISPOSED_BRAND] = true;
 
@@ -104,7 +121,10 @@ export class DisposedError extends Error {
 
 /** Something can't be closed synchronously because an operation is using it. */
 export class BusyError extends Error {
-  override readonly name = 'BusyError';
+  static {
+    nameErrors(BusyError, 'BusyError');
+  }
+
   readonly code = 'ERR_BUSY';
   readonly [BUSY_BRAND] = true;
 
@@ -123,7 +143,10 @@ export type SharedMemoryErrorCode =
 
 /** An operation on POSIX shared memory failed. */
 export class SharedMemoryError extends Error {
-  override readonly name = 'SharedMemoryError';
+  static {
+    nameErrors(SharedMemoryError, 'SharedMemoryError');
+  }
+
   readonly code: SharedMemoryErrorCode;
   /** The system's name of the error, such as `ENOSPC`. */
   readonly errno: string;

@@ -13,6 +13,9 @@ bool Environment::Install(napi_env env) {
     delete environment;
     return false;
   }
+  // Hooks run in reverse order, so this one comes before Node-API's own, which finalizes everything else.
+  const auto close_gate = [](void* data) { static_cast<Environment*>(data)->channel_->js_memory_.Close(); };
+  if (napi_add_env_cleanup_hook(env, close_gate, environment) != napi_ok) return false;
   napi_value name = nullptr;
   if (napi_create_string_utf8(env, "zerohop", NAPI_AUTO_LENGTH, &name) != napi_ok) return false;
   // The finalizer runs on the JS thread before Node frees the function: from then on Post drops what it is given.

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <vector>
 
+#include "js_memory_gate.h"
 #include "napi_setup.h"
 #include "status.h"
 
@@ -29,11 +30,14 @@ class Channel {
  public:
   // From any thread. Drops the task when the environment has ended.
   void Post(std::unique_ptr<Task> task);
+  // To be held open around every access to an ArrayBuffer's memory off the JS thread.
+  JsMemoryGate& js_memory() { return js_memory_; }
 
  private:
   friend class Environment;
   std::mutex mutex_;
   napi_threadsafe_function function_ = nullptr;
+  JsMemoryGate js_memory_;
   // Unsettled tasks; only used on the JS thread. The event loop is kept alive while there are any.
   size_t outstanding_ = 0;
 };

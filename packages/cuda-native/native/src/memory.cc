@@ -140,14 +140,15 @@ Napi::Value MemAlloc(const Napi::CallbackInfo& info) {
     Status status = memory->Allocate(bytes);
     if (!status.ok() || !exportable) return status;
     status = Zero(*memory, bytes);
-    if (status.ok()) status = Export(*memory, handle.get());
-    if (!status.ok()) memory->Free();
-    return status;
+    // On failure the memory goes with the last reference, after whatever may still be zeroing it.
+    return status.ok() ? Export(*memory, handle.get()) : status;
   };
   const auto result = [memory, handle, exportable](napi_env env) -> napi_value {
     Napi::Object object = Present(env, memory);
     if (exportable) {
       Napi::Uint8Array raw = Napi::Uint8Array::New(env, sizeof handle->reserved);
+      // A worker that is being terminated gives out no more memory.
+      if (raw.IsEmpty()) return nullptr;
       memcpy(raw.Data(), handle->reserved, sizeof handle->reserved);
       object.Set("rawHandle", raw);
     }

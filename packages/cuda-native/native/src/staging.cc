@@ -1,5 +1,7 @@
 #include "staging.h"
 
+#include <errno.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -52,9 +54,17 @@ Status Mark(const Stream& stream, StagingChunk& chunk) {
   return status;
 }
 
+// A copy of at most a chunk, from or to an ArrayBuffer. A failure reaches nobody: its environment has ended.
+Status Copy(void* to, const void* from, size_t bytes, JsMemoryGate& gate) {
+  JsMemoryGate::Access access(gate);
+  if (!access.allowed()) return Status::System("memcpy", ECANCELED, "the environment has ended");
+  memcpy(to, from, bytes);
+  return Status::Ok();
+}
+
 }  // namespace
 
-Status Upload(Stream& stream, CUdeviceptr dst, const void* src, size_t size) {
+Status Upload(Stream& stream, CUdeviceptr dst, const void* src, size_t size, JsMemoryGate& gate) {
   const Context& context = stream.context();
   ContextScope scope(context);
   if (!scope.status().ok()) return scope.status();
@@ -65,7 +75,8 @@ Status Upload(Stream& stream, CUdeviceptr dst, const void* src, size_t size) {
     const size_t bytes = std::min(kChunkBytes, size - done);
     status = Free(context, chunk);
     if (!status.ok()) break;
-    memcpy(chunk.memory->data(), static_cast<const char*>(src) + done, bytes);
+    status = Copy(chunk.memory->data(), static_cast<const char*>(src) + done, bytes, gate);
+    if (!status.ok()) break;
     status = CudaStatus(driver.cuMemcpyHtoDAsync(dst + done, chunk.memory->data(), bytes, stream.get()),
                         "cuMemcpyHtoDAsync", context.ordinal);
     if (status.ok()) status = Mark(stream, chunk);
@@ -74,7 +85,7 @@ Status Upload(Stream& stream, CUdeviceptr dst, const void* src, size_t size) {
   return status;
 }
 
-Status Download(Stream& stream, void* dst, CUdeviceptr src, size_t size) {
+Status Download(Stream& stream, void* dst, CUdeviceptr src, size_t size, JsMemoryGate& gate) {
   const Context& context = stream.context();
   ContextScope scope(context);
   if (!scope.status().ok()) return scope.status();
@@ -95,7 +106,7 @@ Status Download(Stream& stream, void* dst, CUdeviceptr src, size_t size) {
       const size_t start = (index - 1) * kChunkBytes;
       status = Free(context, chunk);
       if (status.ok()) {
-        memcpy(static_cast<char*>(dst) + start, chunk.memory->data(), std::min(kChunkBytes, size - start));
+        status = Copy(static_cast<char*>(dst) + start, chunk.memory->data(), std::min(kChunkBytes, size - start), gate);
       }
     }
   }

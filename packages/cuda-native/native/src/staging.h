@@ -5,16 +5,17 @@
 #include <cstddef>
 
 #include "driver_types.h"
+#include "js_memory_gate.h"
 #include "status.h"
 
 namespace zerohop {
 
 class Stream;
 
-// Returns when the bytes are on the device.
-Status Upload(Stream& stream, CUdeviceptr dst, const void* src, size_t size);
+// Returns when the bytes are on the device. `gate` guards `src`.
+Status Upload(Stream& stream, CUdeviceptr dst, const void* src, size_t size, JsMemoryGate& gate);
 
-// Returns when the bytes are in `dst`.
-Status Download(Stream& stream, void* dst, CUdeviceptr src, size_t size);
+// Returns when the bytes are in `dst`, which `gate` guards.
+Status Download(Stream& stream, void* dst, CUdeviceptr src, size_t size, JsMemoryGate& gate);
 
 }  // namespace zerohop

@@ -16,7 +16,7 @@ Status DestroyEvent(CUevent event, int device) {
   return FreeStatus(driver.cuEventDestroy(event), "cuEventDestroy", device);
 }
 
-// What a stream holds in the driver.
+// What a stream holds in the driver; the stream itself is null when it has been destroyed.
 struct Holdings {
   CUstream stream;
   std::vector<CUevent> events;
@@ -30,6 +30,7 @@ Status Release(const Context& context, const Holdings& holdings) {
     Status status = DestroyEvent(event, context.ordinal);
     if (first.ok()) first = status;
   }
+  if (holdings.stream == nullptr) return first;
   Status status = FreeStatus(driver.cuStreamDestroy(holdings.stream), "cuStreamDestroy", context.ordinal);
   return first.ok() ? status : first;
 }
@@ -37,11 +38,13 @@ Status Release(const Context& context, const Holdings& holdings) {
 }  // namespace
 
 Stream::~Stream() {
-  if (stream_ == nullptr || Exiting()) return;
+  if (Exiting()) return;
+  // Also after Destroy(): a wait that ended later has brought its event back.
   Holdings holdings{stream_, std::move(idle_events_)};
   for (StagingChunk& chunk : staging_) {
     if (chunk.event != nullptr) holdings.events.push_back(chunk.event);
   }
+  if (holdings.stream == nullptr && holdings.events.empty()) return;
   // The staging buffers free themselves, after all work of the context.
   Execute([context = context_, holdings = std::move(holdings)] {
     if (!Exiting()) Release(*context, holdings);
@@ -194,8 +197,9 @@ Napi::Value StreamUpload(const Napi::CallbackInfo& info) {
   if (dst == nullptr) return Napi::Value();
   const size_t offset = ToSize(info[2]);
   const auto bytes = info[3].As<Napi::Uint8Array>();
-  const auto work = [stream, dst, offset, data = bytes.Data(), size = bytes.ByteLength()] {
-    return Upload(*stream, dst->address() + offset, data, size);
+  auto channel = Environment::Get(info.Env())->channel();
+  const auto work = [stream, dst, offset, channel, data = bytes.Data(), size = bytes.ByteLength()] {
+    return Upload(*stream, dst->address() + offset, data, size, channel->js_memory());
   };
   return Napi::Value(info.Env(), Async(info.Env(), work, nullptr, {bytes}));
 }
@@ -208,8 +212,9 @@ Napi::Value StreamDownload(const Napi::CallbackInfo& info) {
   auto src = Unwrap<DeviceMemory>(info.Env(), info[2]);
   if (src == nullptr) return Napi::Value();
   const size_t offset = ToSize(info[3]);
-  const auto work = [stream, src, offset, data = bytes.Data(), size = bytes.ByteLength()] {
-    return Download(*stream, data, src->address() + offset, size);
+  auto channel = Environment::Get(info.Env())->channel();
+  const auto work = [stream, src, offset, channel, data = bytes.Data(), size = bytes.ByteLength()] {
+    return Download(*stream, data, src->address() + offset, size, channel->js_memory());
   };
   return Napi::Value(info.Env(), Async(info.Env(), work, nullptr, {bytes}));
 }

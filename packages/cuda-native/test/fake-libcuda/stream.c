@@ -21,6 +21,8 @@ struct Event {
   CUcontext context;
   // Records still to be reached.
   int pending;
+  // Destroyed; freed when the last record has been reached.
+  bool destroyed;
 };
 
 struct Stream {
@@ -64,11 +66,14 @@ static void* loop(void* argument) {
     pthread_mutex_lock(&mutex);
     const CUresult code = (CUresult)env_number("ZEROHOP_FAKE_WORK_FAIL", 0);
     if (code != SUCCESS && work->event == NULL) failed = sticky(code);
-    if (work->event != NULL) --work->event->pending;
+    if (work->event != NULL && --work->event->pending == 0 && work->event->destroyed) free(work->event);
     stream->work = work->next;
     free(work);
     pthread_cond_broadcast(&changed);
   }
+  struct Stream** link = &streams;
+  while (*link != stream) link = &(*link)->next;
+  *link = stream->next;
   pthread_mutex_unlock(&mutex);
   free(stream);
   return NULL;
@@ -138,16 +143,16 @@ EXPORT CUresult cuStreamDestroy_v2(CUstream stream) {
   CUcontext context;
   ENTER_CONTEXT("cuStreamDestroy", context);
   pthread_mutex_lock(&mutex);
-  struct Stream** link = &streams;
-  while (*link != NULL && *link != stream) link = &(*link)->next;
-  const bool found = *link != NULL;
-  if (found) {
-    *link = stream->next;
+  const struct Stream* found = streams;
+  while (found != NULL && found != stream) found = found->next;
+  const bool valid = found != NULL && !found->ending;
+  if (valid) {
+    // Does not wait: the thread ends when it has run what is queued.
     stream->ending = true;
     pthread_cond_broadcast(&changed);
   }
   pthread_mutex_unlock(&mutex);
-  return found ? SUCCESS : INVALID_HANDLE;
+  return valid ? SUCCESS : INVALID_HANDLE;
 }
 
 EXPORT CUresult cuStreamQuery(CUstream stream) {
@@ -225,10 +230,9 @@ EXPORT CUresult cuEventDestroy_v2(CUevent event) {
   CUcontext context;
   ENTER_CONTEXT("cuEventDestroy", context);
   pthread_mutex_lock(&mutex);
-  const bool pending = event->pending != 0;
+  event->destroyed = true;
+  if (event->pending == 0) free(event);
   pthread_mutex_unlock(&mutex);
-  if (pending) return INVALID_HANDLE;
-  free(event);
   return SUCCESS;
 }
 

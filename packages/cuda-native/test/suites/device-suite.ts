@@ -8,7 +8,9 @@ const MIB = 1024 * 1024;
 
 /** The bytes 0, 1, 2 … with a step that is not a power of two, so that swapped chunks do not look right. */
 function pattern(byteLength: number): Uint8Array {
-  return Uint8Array.from({ length: byteLength }, (_, i) => (i * 7 + (i >> 8)) & 255);
+  const bytes = new Uint8Array(byteLength);
+  for (let i = 0; i < byteLength; i += 1) bytes[i] = (i * 7 + (i >> 8)) & 255;
+  return bytes;
 }
 
 interface PeerReply {

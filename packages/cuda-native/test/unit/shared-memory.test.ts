@@ -1,6 +1,9 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { afterEach, describe, expect, it } from 'vitest';
+import { describeTier } from '@zerohop/test-support';
+import { afterEach, expect, it } from 'vitest';
 import { DisposedError, SharedMemory, SharedMemoryError } from '../../src/index.js';
+import { run } from '../support/child.js';
 
 const PAGE = 4096;
 let counter = 0;
@@ -31,7 +34,10 @@ async function failure(promise: Promise<unknown>): Promise<SharedMemoryError> {
   return error as SharedMemoryError;
 }
 
-describe('SharedMemory', () => {
+describeTier('unit', 'SharedMemory', tests, { needs: ['addon'] });
+describeTier('unit', 'SharedMemory arguments', argumentTests, { needs: ['addon'] });
+
+function tests(): void {
   it('makes a zeroed, private entry and maps it once', async () => {
     const memory = kept(await SharedMemory.create(key(), 3 * PAGE + 5));
     expect(memory.byteLength).toBe(3 * PAGE + 5);
@@ -182,9 +188,46 @@ describe('SharedMemory', () => {
       kept(memory);
     });
   });
-});
 
-describe('SharedMemory arguments', () => {
+  it('ends cleanly when the pages cannot be reserved', async () => {
+    const name = key();
+    // A limit on the size of files (in blocks of 512 or 1024 bytes) fails the reservation, after the name was given.
+    const { stdout, stderr } = await run(
+      `const error = await zerohop.SharedMemory.create('${name}', 1 << 24).catch((thrown) => thrown);
+       console.log(error.code, error.errno, error.call);`,
+      {},
+      [],
+      ['sh', '-c', 'ulimit -f 64; exec "$0" "$@"'],
+    );
+    expect(stderr).toBe('');
+    expect(stdout.trim()).toBe('ERR_SHM_SYSTEM EFBIG posix_fallocate');
+    expect(existsSync(`/dev/shm${name}`)).toBe(false);
+  });
+
+  // In a mount namespace of its own, where that is allowed: elsewhere /dev/shm can't be made small.
+  const isolate = ['unshare', '--map-root-user', '--mount'];
+  const isolated = spawnSync(isolate[0] ?? '', [...isolate.slice(1), 'true']).status === 0;
+  it.runIf(isolated)('fills a small /dev/shm without SIGBUS', async () => {
+    const { stdout, stderr } = await run(
+      `const sizes = [3, 3, 3, 3].map((mib) => mib << 20);
+       const made = await Promise.allSettled(sizes.map((size, i) => zerohop.SharedMemory.create('/small-' + i, size)));
+       for (const { value } of made) if (value) new Uint8Array(value.buffer).fill(1);
+       const { readdirSync } = await import('node:fs');
+       console.log(JSON.stringify([
+         made.map(({ value, reason }) => value ? 'made' : reason.code).sort(),
+         readdirSync('/dev/shm').length,
+         zerohop.SharedMemory.freeBytes() >> 20,
+       ]));`,
+      {},
+      [],
+      [...isolate, 'sh', '-c', 'mount -t tmpfs -o size=8m tmpfs /dev/shm; exec "$0" "$@"'],
+    );
+    expect(stderr).toBe('');
+    expect(JSON.parse(stdout)).toEqual([['ERR_SHM_FULL', 'ERR_SHM_FULL', 'made', 'made'], 2, 2]);
+  });
+}
+
+function argumentTests(): void {
   const any = SharedMemory as unknown as Record<'create' | 'open', (...args: unknown[]) => Promise<unknown>> & {
     tryRemove(key: unknown): string;
   };
@@ -215,4 +258,4 @@ describe('SharedMemory arguments', () => {
     await expect(any.open('/x', { byteOffset: -1 })).rejects.toThrow(RangeError);
     await expect(any.open('/x', { byteLength: 0 })).rejects.toThrow(RangeError);
   });
-});
+}

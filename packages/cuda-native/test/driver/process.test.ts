@@ -1,0 +1,161 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { describeTier } from '@zerohop/test-support';
+import { expect, it } from 'vitest';
+import { SharedMemory } from '../../src/index.js';
+import { buildFakeLibcuda } from '../fake-libcuda/build.mjs';
+import { dist, outcome, run, start } from '../support/child.js';
+
+const ZEROHOP_LIBCUDA = buildFakeLibcuda();
+let counter = 0;
+
+function key(): string {
+  counter += 1;
+  return `/zerohop-test-process-${process.pid}-${counter}`;
+}
+
+/** Work of every kind, still running when the next line is reached. */
+const BUSY = `
+  const device = await zerohop.Device.open(0);
+  const stream = device.createStream();
+  const memory = await device.alloc(8 << 20);
+  process.env.ZEROHOP_FAKE_WORK_DELAY_US = '300000';
+  process.env.ZEROHOP_FAKE_CALL_DELAY_US = '1000';
+  stream.fill(memory, 1);
+  stream.copyToHost(new Uint8Array(8 << 20), memory).catch(() => {});
+  stream.done().catch(() => {});
+  device.alloc(1 << 20, { exportable: true }).catch(() => {});
+  device.allocPinned(1 << 20).catch(() => {});
+`;
+
+describeTier('driver', 'the end of a process', () => {
+  it.each([
+    ['natural', '', 0],
+    ['process.exit', 'process.exit(7);', 7],
+    [
+      'an uncaught exception',
+      'setTimeout(() => { throw new Error("expected"); }, 0); await new Promise(() => setInterval(() => {}, 1000));',
+      1,
+    ],
+  ])('removes the names: %s', async (_, ending, code) => {
+    const name = key();
+    const ended = await run(`await zerohop.SharedMemory.create('${name}', 4096); ${ending}`);
+    expect(ended.code).toBe(code);
+    expect(existsSync(`/dev/shm${name}`)).toBe(false);
+  });
+
+  it('by kill -9 leaves a name that is not locked', async () => {
+    const name = key();
+    const child = start(`
+      const memory = await zerohop.SharedMemory.create('${name}', 4096);
+      console.log('ready');
+      setInterval(() => {}, 1000);
+    `);
+    await once(child.stdout as NodeJS.ReadableStream, 'data');
+    expect(SharedMemory.tryRemove(name)).toBe('locked');
+    const ended = outcome(child);
+    child.kill('SIGKILL');
+    expect((await ended).signal).toBe('SIGKILL');
+    expect(SharedMemory.tryRemove(name)).toBe('removed');
+  });
+
+  it.each([
+    ['natural', '', 0],
+    ['process.exit', 'process.exit(7);', 7],
+    ['an uncaught exception', 'throw new Error("expected");', 1],
+  ])('in the middle of work neither crashes nor hangs: %s', async (_, ending, code) => {
+    const ended = await run(`${BUSY} ${ending}`, { ZEROHOP_LIBCUDA });
+    expect(ended.signal).toBeNull();
+    expect(ended.code).toBe(code);
+  });
+
+  it('frees what was never closed', async () => {
+    const ended = await run(
+      `
+        const device = await zerohop.Device.open(0);
+        const before = device.memoryInfo().free;
+        for (let i = 0; i < 50; i += 1) {
+          await device.alloc(1 << 20);
+          new Uint8Array((await device.allocPinned(4096)).buffer)[0] = 1;
+          device.createStream();
+          await zerohop.SharedMemory.create('${key()}-' + i, 4096);
+        }
+        const { readdirSync } = await import('node:fs');
+        const names = () => readdirSync('/dev/shm').filter((name) => name.includes('test-process-${process.pid}')).length;
+        for (let i = 0; i < 500 && (device.memoryInfo().free < before || names() > 0); i += 1) {
+          gc();
+          await new Promise((resolve) => setTimeout(resolve, 10));
+        }
+        console.log(before - device.memoryInfo().free, names());
+      `,
+      { ZEROHOP_LIBCUDA },
+      ['--expose-gc'],
+    );
+    expect(ended.stderr).toBe('');
+    expect(ended.stdout.trim()).toBe('0 0');
+  });
+});
+
+describeTier('driver', 'worker threads', () => {
+  /** Runs `code` in a worker; it finds the package as `zerohop`. */
+  const worker = (code: string) =>
+    `new Worker(${JSON.stringify(`(async () => { const zerohop = await import(${JSON.stringify(dist)}); ${code} })();`)}, { eval: true })`;
+
+  it('each have their own, also at the same time', async () => {
+    const ended = await run(
+      `
+        import { Worker } from 'node:worker_threads';
+        import { once } from 'node:events';
+        const workers = Array.from({ length: 4 }, () => ${worker(`
+          const { parentPort } = await import('node:worker_threads');
+          const device = await zerohop.Device.open(1);
+          const stream = device.createStream();
+          const memory = await device.alloc(4096);
+          stream.fill(memory, 5);
+          const bytes = new Uint8Array(4096);
+          await stream.copyToHost(bytes, memory);
+          await stream.close();
+          await memory.close();
+          const shared = await zerohop.SharedMemory.create('${key()}-' + Math.random(), 16);
+          parentPort.postMessage(bytes[4095]);
+        `)});
+        const seen = await Promise.all(workers.map((each) => once(each, 'message')));
+        await Promise.all(workers.map((each) => each.terminate()));
+        console.log(seen.flat().join());
+      `,
+      { ZEROHOP_LIBCUDA },
+    );
+    expect(ended.stderr).toBe('');
+    expect(ended.stdout.trim()).toBe('5,5,5,5');
+  });
+
+  it('may be ended in the middle of work', async () => {
+    const name = key();
+    const ended = await run(
+      `
+        import { Worker } from 'node:worker_threads';
+        import { once } from 'node:events';
+        import { existsSync } from 'node:fs';
+        for (let round = 0; round < 5; round += 1) {
+          const each = ${worker(`
+            await zerohop.SharedMemory.create('${name}', 4096);
+            ${BUSY}
+            (await import('node:worker_threads')).parentPort.postMessage('busy');
+            setInterval(() => {}, 1000);
+          `)};
+          await once(each, 'message');
+          await each.terminate();
+          if (existsSync('/dev/shm${name}')) throw new Error('the name is still there');
+        }
+        delete process.env.ZEROHOP_FAKE_WORK_DELAY_US;
+        const device = await zerohop.Device.open(0);
+        await (await device.alloc(16)).close();
+        console.log('fine');
+      `,
+      { ZEROHOP_LIBCUDA },
+    );
+    expect(ended.stderr).toBe('');
+    expect(ended.stdout.trim()).toBe('fine');
+    expect(ended.code).toBe(0);
+  });
+});
