@@ -86,7 +86,7 @@ async function decode(path: string): Promise<Decoded> {
     const image = await decodeImage(bytes);
     return { image, decodeMs: performance.now() - start };
   } catch (cause) {
-    switch (codeOf(cause)) {
+    switch (codeOf(cause) ?? '') {
       case 'ERR_IMAGE_UNSUPPORTED':
         throw new ImageError(
           'ERR_IMAGE_UNSUPPORTED',

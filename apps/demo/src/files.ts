@@ -8,7 +8,7 @@ export async function readInput(path: string): Promise<Buffer> {
   try {
     return await readFile(path);
   } catch (cause) {
-    switch (codeOf(cause)) {
+    switch (codeOf(cause) ?? '') {
       case 'ENOENT':
       case 'ENOTDIR':
         throw new CliError('ERR_FILE_NOT_FOUND', `${path} does not exist; check the path.`, { cause });

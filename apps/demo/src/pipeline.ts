@@ -192,7 +192,7 @@ async function closePool(pool: TensorPool): Promise<void> {
 
 /** A failed request in words that say what to do. */
 function explained(cause: unknown, { model, url, timeoutMs }: PipelineOptions): unknown {
-  switch (codeOf(cause)) {
+  switch (codeOf(cause) ?? '') {
     case 'TRITON_TIMEOUT':
       return new CliError(
         'ERR_TIMEOUT',

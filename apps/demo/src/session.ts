@@ -1,9 +1,11 @@
+import { availability } from '@zerohop/cuda-native';
 import { startTriton } from '@zerohop/local-triton';
 import { Cleanup } from './cleanup.js';
 import type { DetectOptions } from './cli.js';
 import { CliError } from './errors.js';
 import { findModelRepository, listModels } from './model-repository.js';
 import { Pipeline } from './pipeline.js';
+import type { Transport } from './transport.js';
 
 /** A pipeline and, when no address was given, the Triton server that was started for it. */
 export interface Session {
@@ -12,11 +14,16 @@ export interface Session {
   close(): Promise<unknown[]>;
 }
 
+const MIB = 2 ** 20;
+
 /**
- * What must be free in /dev/shm before a server is started: a 4K tensor for the slot, another for the model's Python
- * process, and what the two keep beside it. On a GPU less would do, but only as long as everything goes well.
+ * What must be free in /dev/shm before a server is started. At 4K the model's Python process takes 101 MiB for the
+ * tensor and a slot in system shared memory 104 MiB; on a GPU both stay there.
  */
-const localShmByteLength = 240 * 2 ** 20;
+function sharedMemoryNeeded(transport: Transport): number {
+  if (transport === 'cuda' || (transport === 'auto' && availability().available)) return 32 * MIB;
+  return (transport === 'bytes' ? 120 : 224) * MIB;
+}
 
 /**
  * Connects to the server at `--url`, or starts one on this machine and connects to that.
@@ -56,7 +63,7 @@ export async function openSession(
 }
 
 async function startLocal(
-  { model, metricsUrl }: DetectOptions,
+  { model, transport, metricsUrl }: DetectOptions,
   signal: AbortSignal,
   onProgress: (line: string) => void,
   cleanup: Cleanup,
@@ -64,7 +71,7 @@ async function startLocal(
   const triton = await startTriton({
     modelRepository: requireModel(model),
     models: [model],
-    shmByteLength: localShmByteLength,
+    shmByteLength: sharedMemoryNeeded(transport),
     signal,
     onProgress,
   });

@@ -155,7 +155,7 @@ describeTier(
     it('before a server is started', async () => {
       await expectRefusal(
         [sample],
-        { code: 3, sentence: /\/dev\/shm has \d+ MiB free of 64 MiB, 240 MiB are needed: .*--shm-size=\d+m\.$/ },
+        { code: 3, sentence: /\/dev\/shm has \d+ MiB free of 64 MiB, 224 MiB are needed: .*--shm-size=\d+m\.$/ },
         withSmallSharedMemory(64),
       );
     });
