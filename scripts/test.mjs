@@ -13,6 +13,8 @@ import { home, root, server, tools } from './setup/paths.mjs';
 const MAY_SKIP_IN_CI = ['gpu'];
 
 const results = join(home, 'results');
+/** The server's Python: numpy and onnxruntime are all that training/ needs for its checks. */
+const python = join(server, 'bin', 'python3');
 const bin = (name) => join(root, 'node_modules', '.bin', name);
 
 /** A program whose success is one test. */
@@ -35,12 +37,11 @@ const vitest = (name) => async (filters) => {
   return { passed, failed: ok ? failed : Math.max(1, failed), skipped };
 };
 
-/** Python's unittest over a folder. */
-const unittest = (folder) => async () => {
-  if (!existsSync(join(root, folder))) return { passed: 0, failed: 0, skipped: 0 };
+/** Python's unittest over a project's folder `tests`. */
+const unittest = (project) => async () => {
   let output = '';
-  const args = ['-m', 'unittest', 'discover', '-s', folder, '-t', '.'];
-  const ok = await runs(join(server, 'bin', 'python3'), args, (text) => (output += text));
+  const args = ['-m', 'unittest', 'discover', '-s', `${project}/tests`, '-t', project];
+  const ok = await runs(python, args, (text) => (output += text));
   const ran = Number(/^Ran (\d+) test/m.exec(output)?.[1] ?? 0);
   const count = (word) => Number(new RegExp(`${word}=(\\d+)`).exec(output)?.[1] ?? 0);
   const failed = count('failures') + count('errors');
@@ -68,7 +69,8 @@ const TIERS = {
   contract: vitest('contract'),
   host: vitest('host'),
   driver: vitest('driver'),
-  training: unittest('training/tests'),
+  training: unittest('training'),
+  detector: check(python, ['training/check.py', '--images', '5']),
   triton: vitest('triton'),
   gpu: vitest('gpu'),
   readme,

@@ -158,7 +158,9 @@ function startError(what: string, logFile: string): LocalTritonError {
     case 'port':
       return new PortTakenError('ERR_TRITON_START', `${what}${said} (choose other ports or leave them out)`, { log });
     case 'shm':
-      return new LocalTritonError('ERR_SHM_FULL', `${what}${said}: ${sharedMemoryRemedy(1024)}`, { log });
+      return new LocalTritonError('ERR_SHM_FULL', `${what}, because /dev/shm is full: ${sharedMemoryRemedy(1024)}`, {
+        log,
+      });
     case 'library':
     case 'model':
     case 'other':

@@ -4,7 +4,13 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describeTier, expectNothingLeft, takeSnapshot, testModels } from '@zerohop/test-support';
+import {
+  describeTier,
+  expectNothingLeft,
+  takeSnapshot,
+  testModels,
+  withSmallSharedMemory,
+} from '@zerohop/test-support';
 import { expect, onTestFinished, test } from 'vitest';
 import { checkSharedMemory, findTriton, LocalTritonError, startTriton } from '../../src/index.js';
 
@@ -133,6 +139,38 @@ describeTier('triton', 'startTriton', () => {
     expect(stdout.trim()).toMatch(/^1\.26\./);
   });
 });
+
+describeTier(
+  'triton',
+  'a small /dev/shm',
+  () => {
+    test.each([
+      {
+        name: 'is seen before the start',
+        options: '{}',
+        message: /2 MiB free of 2 MiB, 32 MiB are needed.*--shm-size=/,
+      },
+      { name: 'is what the server met', options: '{ shmByteLength: 0 }', message: /\/dev\/shm is full.*--shm-size=/ },
+    ])('$name', async ({ options, message }) => {
+      const script = `
+        import { startTriton } from ${JSON.stringify(join(import.meta.dirname, '../../dist/index.js'))};
+        try {
+          await startTriton({ modelRepository: ${JSON.stringify(testModels)}, ...${options} });
+        } catch ({ code, message }) {
+          console.log(JSON.stringify({ code, message }));
+        }
+      `;
+      const [program = '', ...args] = withSmallSharedMemory(2);
+      const { stdout } = await promisify(execFile)(program, [
+        ...args,
+        process.execPath,
+        ...['--input-type=module', '-e', script],
+      ]);
+      expect(JSON.parse(stdout)).toEqual({ code: 'ERR_SHM_FULL', message: expect.stringMatching(message) });
+    });
+  },
+  { needs: ['mount'] },
+);
 
 describeTier('triton', 'what a machine may lack', () => {
   test('no server there', async () => {
