@@ -44,7 +44,7 @@ interface Region {
 }
 
 /** Opens device memory from its IPC handle, somewhere else than in this process. */
-export type OpenHandle = (rawHandle: Uint8Array, byteLength: number) => RegionBytes;
+export type OpenHandle = (rawHandle: Uint8Array, byteLength: number, deviceId: number) => Promise<RegionBytes>;
 
 export interface FakeModel {
   readonly inputs: readonly ClientTensorMetadata[];
@@ -108,14 +108,17 @@ export class FakeTriton implements TensorClient {
       const { name, deviceId, byteLength, rawHandle } = region;
       return this.#register({ kind: 'cuda', name, key: name, deviceId, byteLength }, () => {
         if (this.#openHandle === undefined) throw new FakeError('TRITON_INVALID_ARGUMENT', 'GPUs not supported');
-        return this.#openHandle(rawHandle, byteLength);
+        return this.#openHandle(rawHandle, byteLength, deviceId);
       });
     },
     unregister: (name: string) => this.#unregister('cuda', name),
     status: (name?: string) => this.#status('cuda', name),
   };
 
-  async #register(region: Omit<Region, 'bytes' | 'users' | 'unregistered'>, open: () => RegionBytes): Promise<void> {
+  async #register(
+    region: Omit<Region, 'bytes' | 'users' | 'unregistered'>,
+    open: () => RegionBytes | Promise<RegionBytes>,
+  ): Promise<void> {
     await this.#control();
     this.calls.register += 1;
     if (this.refuseRegister !== undefined) throw this.refuseRegister;
@@ -124,7 +127,7 @@ export class FakeTriton implements TensorClient {
     const sameKey = [...this.#regions.values()].some((other) => other.kind === kind && other.key === key);
     if (sameKey) throw new FakeError('TRITON_INTERNAL', `Invalid shared memory region: '${key}'`);
     this.names.push(name);
-    this.#regions.set(name, { ...region, bytes: open(), users: 0, unregistered: false });
+    this.#regions.set(name, { ...region, bytes: await open(), users: 0, unregistered: false });
   }
 
   async #unregister(kind: 'system' | 'cuda', name: string): Promise<void> {

@@ -12,6 +12,7 @@ const ELEMENTS = 4 * 64;
 export interface SuiteOptions {
   readonly transport: Transport;
   readonly makeServer: () => FakeTriton;
+  readonly options?: Partial<PoolOptions>;
 }
 
 /** A promise and what resolves it. */
@@ -33,7 +34,7 @@ export async function roundTrip(lease: Lease, value: number): Promise<void> {
 
 export const code = (value: string) => expect.objectContaining({ code: value });
 
-export function describePool({ transport, makeServer }: SuiteOptions): void {
+export function describePool({ transport, makeServer, options: always = {} }: SuiteOptions): void {
   describe(`a pool on '${transport}'`, () => {
     let server: FakeTriton;
     let pools: TensorPool[];
@@ -52,7 +53,7 @@ export function describePool({ transport, makeServer }: SuiteOptions): void {
     });
 
     const open = async (options: Partial<PoolOptions> = {}) => {
-      const pool = await TensorPool.open(server, { model: 'identity', slots: 2, transport, ...options });
+      const pool = await TensorPool.open(server, { model: 'identity', slots: 2, transport, ...always, ...options });
       pools.push(pool);
       return pool;
     };

@@ -7,7 +7,7 @@ import { FakeError, type FakeTriton } from './fake-triton.js';
 import { ours } from './names.js';
 import { code, gate, pattern, roundTrip, type SuiteOptions } from './pool-suite.js';
 
-export function describeRegions({ transport, makeServer }: SuiteOptions): void {
+export function describeRegions({ transport, makeServer, options = {} }: SuiteOptions): void {
   describe(`regions of a pool on '${transport}'`, () => {
     let server: FakeTriton;
     let pool: TensorPool | undefined;
@@ -23,7 +23,7 @@ export function describeRegions({ transport, makeServer }: SuiteOptions): void {
     });
 
     const open = async (slots: number) => {
-      pool = await TensorPool.open(server, { model: 'identity', slots, transport });
+      pool = await TensorPool.open(server, { model: 'identity', slots, transport, ...options });
       return pool;
     };
 

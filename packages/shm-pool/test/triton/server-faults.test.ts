@@ -89,7 +89,7 @@ describeTier('triton', 'faults of the server', () => {
       metrics: Number(new URL(first.metricsUrl).port),
     };
     const retired = once(pool, 'retire');
-    await first.kill('SIGKILL');
+    first.kill('SIGKILL');
     await first.stop();
     expect(await answer).toMatchObject({ code: 'TRITON_CONNECTION_LOST' });
     expect(pool.stats).toMatchObject({ quarantined: 1, idle: 2 });
@@ -110,7 +110,7 @@ describeTier('triton', 'faults of the server', () => {
     const triton = await server();
     const client = new TritonClient(triton.grpcUrl);
     const pool = await TensorPool.open(client, { model: 'slow', slots: 2, transport: 'system', shapes });
-    await triton.kill('SIGKILL');
+    triton.kill('SIGKILL');
     await triton.stop();
     const report = await pool.close();
     expect(report.unproven.map(({ reason }) => reason)).toEqual(Array(2).fill('the server cannot be reached'));
