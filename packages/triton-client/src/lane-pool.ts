@@ -126,8 +126,9 @@ export class LanePool implements LaneEvents {
     const { request } = lane;
     this.#forget(lane);
     this.#lanes.delete(lane);
-    if (request !== undefined)
+    if (request !== undefined) {
       this.#lose(lane, request, errorOfEnd(request.encoded, this.#connection.address.url, status));
+    }
     this.#pump();
     this.#checkDrained();
   }

@@ -1,4 +1,4 @@
-import { describeTier, privateTriton } from '@zerohop/test-support';
+import { describeTier, privateTriton, sharedTriton } from '@zerohop/test-support';
 import { expect, onTestFinished, test } from 'vitest';
 import { type InferRequest, TritonClient, tensor } from '../../src/index.js';
 
@@ -76,11 +76,10 @@ describeTier('triton', 'the life of a real server', () => {
   });
 
   test('close: requests under way are answered first', async () => {
-    const triton = await privateTriton({ models: ['slow'] });
-    onTestFinished(() => triton.stop());
-    const client = new TritonClient(triton.grpcUrl);
-    const running = client.infer('slow', { ...REQUEST, parameters: { ms: 3000 } });
-    const gone = client.infer('slow', { ...REQUEST, parameters: { ms: 3000 } }, { timeoutMs: 1000, onAbort: 'detach' });
+    const client = new TritonClient(sharedTriton().grpcUrl);
+    await client.infer('slow', { ...REQUEST, parameters: { ms: 0 } });
+    const running = client.infer('slow', { ...REQUEST, parameters: { ms: 2000 } });
+    const gone = client.infer('slow', { ...REQUEST, parameters: { ms: 2000 } }, { timeoutMs: 500, onAbort: 'detach' });
     await expect(gone).rejects.toMatchObject({ code: 'TRITON_TIMEOUT' });
     await client.close();
     expect((await running).output('OUTPUT0').data[0]).toBe(1);
