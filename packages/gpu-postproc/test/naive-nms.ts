@@ -7,7 +7,8 @@ export interface NaiveOptions {
 
 const f = Math.fround;
 
-function iou(boxes: Float32Array, a: number, b: number): number {
+/** IoU of boxes `a` and `b`, each operation rounded to fp32. */
+export function iou(boxes: Float32Array, a: number, b: number): number {
   const [ax1, ay1, ax2, ay2] = boxes.subarray(4 * a, 4 * a + 4) as unknown as [number, number, number, number];
   const [bx1, by1, bx2, by2] = boxes.subarray(4 * b, 4 * b + 4) as unknown as [number, number, number, number];
   const width = Math.max(f(Math.min(ax2, bx2) - Math.max(ax1, bx1)), 0);

@@ -2,7 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { nms } from '../../src/index.js';
 import { greedyNms } from '../../src/reference.js';
 import { boxSet, KINDS } from '../box-sets.js';
-import { naiveNms } from '../naive-nms.js';
+import { iou, naiveNms } from '../naive-nms.js';
+import { seeded } from '../seeded.js';
 
 const run = (boxes: number[][], scores: number[], iouThreshold = 0.5, more = {}): number[] => [
   ...greedyNms(Float32Array.from(boxes.flat()), scores, { iouThreshold, ...more }).indices,
@@ -15,6 +16,25 @@ describe('the rule', () => {
   test('an IoU equal to the threshold does not suppress; above it does', () => {
     expect(run([a, half], [0.9, 0.8], 0.5)).toEqual([0, 1]);
     expect(run([a, half], [0.9, 0.8], 0.4999)).toEqual([0]);
+  });
+
+  test('IoU is exact to the last bit of fp32: 3,000 pairs at a threshold of their own IoU and one step below', () => {
+    const { next } = seeded(17);
+    const bits = new Int32Array(1);
+    const value = new Float32Array(bits.buffer);
+    const wrong: number[] = [];
+    for (let pair = 0; pair < 3000; pair++) {
+      const [x, y, w, h] = [next() * 3000, next() * 2000, 60 + next() * 200, 60 + next() * 200];
+      const [dx, dy] = [next() * 20, next() * 20];
+      const boxes = Float32Array.of(x, y, x + w, y + h, x + dx, y + dy, x + w + dx, y + h - dy);
+      value[0] = iou(boxes, 0, 1);
+      const at = value[0];
+      bits[0] = (bits[0] as number) - 1;
+      const below = value[0];
+      const kept = [at, below].map((iouThreshold) => greedyNms(boxes, [1, 0.5], { iouThreshold }).indices.length);
+      if (kept.join() !== '2,1') wrong.push(pair);
+    }
+    expect(wrong).toEqual([]);
   });
 
   test('a suppressed box suppresses nothing', () => {

@@ -51,7 +51,8 @@ const clampRow = (y: number, height: number): number => Math.min(Math.max(y, 0),
 /**
  * OpenCV's 8-bit `INTER_LINEAR`, byte for byte. Each output byte is made of four source bytes with integer weights:
  * horizontally `S = a0·p0 + a1·p1`, then vertically `((b0·(S0 >> 4)) >> 16) + ((b1·(S1 >> 4)) >> 16) + 2) >> 2`. The
- * weights are multiples of 1/2048 of the fp32 fraction, rounded half to even.
+ * weights are multiples of 1/2048 of the fp32 fraction, rounded half to even. At exactly half the size this is the
+ * rounded mean of four pixels, for which OpenCV has code of its own with the same result.
  */
 function linearRows(image: Pixels, width: number, height: number, sink: RowSink): void {
   const rows = rgbRows(image);
@@ -108,27 +109,6 @@ function blendRows(upper: Int32Array, lower: Int32Array, w0: number, w1: number,
   }
 }
 
-/** Exactly half the size in both directions: OpenCV takes the rounded mean of four pixels instead of the taps. */
-function halvedRows(image: Pixels, width: number, height: number, sink: RowSink): void {
-  const rows = rgbRows(image);
-  const out = new Uint8Array(3 * width);
-  const sums = new Int32Array(3 * width);
-  for (let y = 0; y < height; y++) {
-    for (let line = 0; line < 2; line++) {
-      rows.seek(2 * y + line);
-      const { data, offset } = rows;
-      for (let x = 0, from = offset, to = 0; x < width; x++, from += 6, to += 3) {
-        for (let c = 0; c < 3; c++) {
-          const pair = (data[from + c] as number) + (data[from + c + 3] as number);
-          sums[to + c] = line === 0 ? pair : (sums[to + c] as number) + pair;
-        }
-      }
-    }
-    for (let i = 0; i < out.length; i++) out[i] = ((sums[i] as number) + 2) >> 2;
-    sink(y, out, 0);
-  }
-}
-
 /** OpenCV's `INTER_NEAREST`: the source index is `floor(i · scale)`, at most the last. */
 function nearestRows(image: Pixels, width: number, height: number, sink: RowSink): void {
   const rows = rgbRows(image);
@@ -167,7 +147,6 @@ export function resizeRows(
       sink(y, rows.data, rows.offset);
     }
   } else if (interpolation === 'nearest') nearestRows(image, width, height, sink);
-  else if (image.width === 2 * width && image.height === 2 * height) halvedRows(image, width, height, sink);
   else linearRows(image, width, height, sink);
 }
 
