@@ -37,8 +37,8 @@ export interface Detected {
   readonly timings: Omit<Timings, 'decode' | 'total'>;
 }
 
-/** How long connecting may take, whatever `timeoutMs` allows for a request. */
-const connectLimitMs = 10_000;
+/** How long connecting, and each call but inference, may take. */
+const controlLimitMs = 10_000;
 /** How long closing waits for a request that the server is still at: a 4K picture takes seconds on a CPU. */
 const drainLimitMs = 10_000;
 /** How long the connection then waits for what the pool gave up. */
@@ -101,7 +101,8 @@ export class Pipeline {
       const { url, metricsUrl, transport, signal, timeoutMs } = options;
       const client = new TritonClient(url, {
         ...(metricsUrl === undefined ? {} : { metricsUrl }),
-        connectTimeoutMs: Math.min(timeoutMs, connectLimitMs),
+        connectTimeoutMs: controlLimitMs,
+        controlTimeoutMs: controlLimitMs,
         closeTimeoutMs: closeLimitMs,
       });
       cleanup.defer(() => client.close());
@@ -123,6 +124,8 @@ export class Pipeline {
         slots: 1,
         transport,
         shapes: { [input.name]: [1, 3, input.height, input.width] },
+      }).catch((cause: unknown) => {
+        throw withOption(cause);
       });
       cleanup.defer(() => closePool(pool));
       const preprocessor = await Preprocessor.create({ target: pool.input(input.name), resize: 'letterbox' });
@@ -133,7 +136,6 @@ export class Pipeline {
         labels,
         scoreThreshold: options.scoreThreshold,
         iouThreshold: options.iouThreshold,
-        dropNonFinite: true,
       });
       cleanup.defer(() => detector.close());
       signal.throwIfAborted();
@@ -162,6 +164,7 @@ export class Pipeline {
       const answered = performance.now();
       const found = await this.#detector.run(reply.output(this.#model.output.name), { geometry });
       const end = performance.now();
+      if (found.nonFinite > 0) throw notFinite(this.#options.model, found.nonFinite);
       return {
         detections: Array.from(found, ({ label, classId, score, box }) => ({
           label,
@@ -190,6 +193,13 @@ async function closePool(pool: TensorPool): Promise<void> {
   throw new CliError('ERR_REGION_LEFT', `The server may still have shared memory of this run registered: ${regions}.`);
 }
 
+function notFinite(model: string, count: number): CliError {
+  return new CliError(
+    'ERR_MODEL_FAILED',
+    `Model "${model}" gave ${count} boxes that are no finite numbers; look at the server's log and at the model.`,
+  );
+}
+
 /** A failed request in words that say what to do. */
 function explained(cause: unknown, { model, url, timeoutMs }: PipelineOptions): unknown {
   switch (codeOf(cause) ?? '') {
@@ -216,8 +226,24 @@ function explained(cause: unknown, { model, url, timeoutMs }: PipelineOptions): 
   }
 }
 
+/** The pool speaks of its own options; on the command line there is another one for it. */
+function withOption(cause: unknown): unknown {
+  if (codeOf(cause) !== 'ERR_GPU_MISMATCH') return cause;
+  return new CliError(
+    'ERR_GPU_MISMATCH',
+    "It is not settled which of the server's GPUs is this one; give the server's metrics address with --metrics-url, or use --transport system.",
+    { cause },
+  );
+}
+
+const unreachableCodes: ReadonlySet<string> = new Set([
+  'TRITON_UNAVAILABLE',
+  'TRITON_TIMEOUT',
+  'TRITON_CONNECTION_LOST',
+]);
+
 function unreachable(url: string, cause: unknown): unknown {
-  if (codeOf(cause) !== 'TRITON_UNAVAILABLE') return cause;
+  if (!unreachableCodes.has(codeOf(cause) ?? '')) return cause;
   return new CliError(
     'ERR_SERVER_UNREACHABLE',
     `No Triton server answers at ${url}; start it or correct --url, or leave --url out to have one started here.`,

@@ -20,10 +20,11 @@ export async function run(words: readonly string[], env: NodeJS.ProcessEnv): Pro
     terminal.progress(`zerohop: ${name} received, closing everything; once more ends it at once`);
   });
   // A reader that went away (`zerohop … | head`) is no failure of ours, and nothing is left to be said to it.
-  const onStdoutError = (error: Error): void => {
-    if (codeOf(error) !== 'EPIPE') throw error;
-  };
-  process.stdout.on('error', onStdoutError);
+  for (const stream of [process.stdout, process.stderr]) {
+    stream.on('error', (error) => {
+      if (codeOf(error) !== 'EPIPE') throw error;
+    });
+  }
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {
     if (!toldElsewhere.has(codeOf(warning) ?? '')) terminal.warn(warning);

@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeTier, type Snapshot, sharedTriton, takeSnapshot, withSmallSharedMemory } from '@zerohop/test-support';
@@ -96,10 +98,24 @@ describeTier('triton', 'bad input', () => {
 
   it('an HTTP port where gRPC is expected', async () => {
     const { port } = new URL(sharedTriton().httpUrl);
-    await expectRefusal([sample, '--url', `grpc://127.0.0.1:${port}`, '--timeout', '5000'], {
+    await expectRefusal([sample, '--url', `grpc://127.0.0.1:${port}`], {
       code: 3,
       sentence: /No Triton server answers at/,
     });
+  });
+
+  it('a port where something listens and says nothing', async () => {
+    const silent = createServer().listen(0, '127.0.0.1');
+    try {
+      await once(silent, 'listening');
+      const { port } = silent.address() as AddressInfo;
+      await expectRefusal([sample, '--url', `grpc://127.0.0.1:${port}`], {
+        code: 3,
+        sentence: /No Triton server answers at/,
+      });
+    } finally {
+      silent.close();
+    }
   });
 
   it('--transport cuda without a GPU that can be used', async () => {
