@@ -51,6 +51,8 @@ async function time(handOver) {
 const bytes = Buffer.from(memory.buffer);
 const piped = await time(() => child.stdin.write(bytes));
 const shared = await time(() => child.send(memory.key));
-console.log(`pipe ${piped.toFixed(1)} ms, shared memory ${shared.toFixed(2)} ms (p50 of ${ROUNDS}, Node ${process.version})`);
+console.log(
+  `pipe ${piped.toFixed(1)} ms, shared memory ${shared.toFixed(2)} ms (p50 of ${ROUNDS}, Node ${process.version})`,
+);
 child.kill();
 memory.close();

@@ -25,6 +25,8 @@
         "NODE_ADDON_API_DISABLE_DEPRECATED",
         "NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS",
       ],
+      "cflags!": ["-O3"],
+      "cflags": ["-O2"],
       "cflags_cc!": ["-fno-rtti", "-std=gnu++17", "-std=gnu++20"],
       "cflags_cc": [
         "-std=c++17",

@@ -9,6 +9,7 @@
 #include "context.h"
 #include "driver_api.h"
 #include "environment.h"
+#include "napi_setup.h"
 #include "status.h"
 #include "wrap.h"
 

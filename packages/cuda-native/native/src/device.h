@@ -1,7 +1,10 @@
 // Devices: what there is, and opening one.
 #pragma once
 
-#include "napi_setup.h"
+namespace Napi {
+class Env;
+class Object;
+}  // namespace Napi
 
 namespace zerohop {
 

@@ -2,13 +2,14 @@
 // its event loop, and the JS function that makes errors. No state of an environment lives in statics.
 #pragma once
 
+#include <node_api.h>
+
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "js_memory_gate.h"
-#include "napi_setup.h"
 #include "status.h"
 
 namespace zerohop {

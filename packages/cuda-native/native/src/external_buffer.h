@@ -1,10 +1,10 @@
 // Native memory as an ArrayBuffer, without a copy.
 #pragma once
 
+#include <node_api.h>
+
 #include <cstddef>
 #include <memory>
-
-#include "napi_setup.h"
 
 namespace zerohop {
 

@@ -7,6 +7,7 @@
 #include "driver_api.h"
 #include "environment.h"
 #include "executor.h"
+#include "napi_setup.h"
 
 namespace zerohop {
 

@@ -9,6 +9,11 @@
 #include "status.h"
 #include "wrap.h"
 
+namespace Napi {
+class Env;
+class Object;
+}  // namespace Napi
+
 namespace zerohop {
 
 // Freed by Free(), which says how it went. Dropped without it (collected by GC, or its environment ended), it is freed

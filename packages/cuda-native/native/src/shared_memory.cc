@@ -19,6 +19,7 @@
 #include "environment.h"
 #include "external_buffer.h"
 #include "mapping.h"
+#include "napi_setup.h"
 #include "status.h"
 #include "wrap.h"
 

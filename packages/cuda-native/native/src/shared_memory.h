@@ -1,7 +1,10 @@
 // POSIX shared memory: named regions under /dev/shm, locked by their maker for as long as they are named.
 #pragma once
 
-#include "napi_setup.h"
+namespace Napi {
+class Env;
+class Object;
+}  // namespace Napi
 
 namespace zerohop {
 

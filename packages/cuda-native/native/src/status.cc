@@ -4,6 +4,7 @@
 
 #include "driver_api.h"
 #include "environment.h"
+#include "napi_setup.h"
 
 namespace zerohop {
 

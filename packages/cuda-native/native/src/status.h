@@ -1,9 +1,9 @@
 // What every operation that can fail returns. Nothing throws, and there is no thread-local "last error".
 #pragma once
 
-#include <string>
+#include <node_api.h>
 
-#include "napi_setup.h"
+#include <string>
 
 namespace zerohop {
 

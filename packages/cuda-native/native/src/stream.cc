@@ -5,6 +5,7 @@
 #include "driver_api.h"
 #include "environment.h"
 #include "executor.h"
+#include "napi_setup.h"
 #include "staging.h"
 #include "waiter.h"
 

@@ -10,6 +10,11 @@
 #include "status.h"
 #include "wrap.h"
 
+namespace Napi {
+class Env;
+class Object;
+}  // namespace Napi
+
 namespace zerohop {
 
 // One half of a stream's staging buffer and the event that says when the device is done with it.

@@ -2,10 +2,10 @@
 // a private field; a value of another kind is refused instead of misread.
 #pragma once
 
+#include <node_api.h>
+
 #include <memory>
 #include <utility>
-
-#include "napi_setup.h"
 
 namespace zerohop {
 
