@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { availability, Device } from '@zerohop/cuda-native';
 import type { TensorClient } from './client.js';
-import { outOfRange, PoolError } from './errors.js';
+import { messageOf, outOfRange, PoolError } from './errors.js';
 
 export interface GpuChoice {
   readonly device: Device;
@@ -27,9 +27,12 @@ export interface GpuOptions {
 export async function chooseGpu(client: TensorClient, options: GpuOptions): Promise<GpuChoice> {
   const found = availability();
   if (!found.available) throw new PoolError('ERR_CUDA_UNAVAILABLE', found.message);
-  const serverGpus = await client.gpuUuids?.();
-  const device = await openDevice(options.device, serverGpus);
   const { serverDeviceId } = options;
+  const serverGpus = await serverGpusOf(client, serverDeviceId !== undefined);
+  const device = await openDevice(options.device, serverGpus);
+  if (!device.supportsIpc) {
+    throw new PoolError('ERR_CUDA_UNAVAILABLE', `Memory of ${device.name} cannot be handed to another process here`);
+  }
   if (serverDeviceId !== undefined) {
     if (!Number.isSafeInteger(serverDeviceId) || serverDeviceId < 0) {
       throw outOfRange('serverDeviceId', 'non-negative integer', serverDeviceId);
@@ -54,11 +57,22 @@ export async function chooseGpu(client: TensorClient, options: GpuOptions): Prom
   return { device, serverDeviceId: 0, evidence: 'this host has one GPU and the server is on it' };
 }
 
-function mismatch(why: string): PoolError {
+function mismatch(why: string, cause?: unknown): PoolError {
   return new PoolError(
     'ERR_GPU_MISMATCH',
     `It is not settled which of the server's GPUs is ours (${why}): pass serverDeviceId, or give the client the server's metricsUrl`,
+    cause === undefined ? undefined : { cause },
   );
+}
+
+/** Undefined when the server's GPUs are not known. Metrics that can't be read matter only where they have to decide. */
+async function serverGpusOf(client: TensorClient, decided: boolean): Promise<readonly string[] | undefined> {
+  try {
+    return await client.gpuUuids?.();
+  } catch (error) {
+    if (decided) return undefined;
+    throw mismatch(`the server's metrics cannot be read: ${messageOf(error)}`, error);
+  }
 }
 
 async function openDevice(

@@ -2,7 +2,7 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { Datatype, MemoryKind, TensorBlock } from '@zerohop/cuda-native/tensor';
 import { type BlockOwner, LeaseBlock } from './block.js';
-import { PoolError, wrongType } from './errors.js';
+import { asError, PoolError, wrongType } from './errors.js';
 import type { TensorPlan } from './layout.js';
 import type { Reply } from './reply.js';
 import type { InferOptions, Slot } from './slot.js';
@@ -72,7 +72,12 @@ export class Lease implements BlockOwner {
    */
   infer(options?: InferOptions): Promise<Reply> {
     const over = this.#over();
-    return over === undefined ? this.#slot.infer(this, options) : Promise.reject(over);
+    if (over !== undefined) return Promise.reject(over);
+    try {
+      return this.#slot.infer(this, options);
+    } catch (error) {
+      return Promise.reject(asError(error));
+    }
   }
 
   /** Keeps the slot out of circulation until `work` has settled, however it settles. */

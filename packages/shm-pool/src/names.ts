@@ -7,6 +7,7 @@
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
+import { PoolError } from './errors.js';
 
 const PREFIX = 'zerohop';
 const ENTRY = /^zerohop\.([0-9a-f]{32})\.(\d+)\.(\d+)\.(\d+)\.([0-9a-f]{16})\.(\d+)$/;
@@ -33,12 +34,13 @@ export function startTicksOf(pid: number): string | undefined {
 
 let self: Maker | undefined;
 
-/** This process. Reads /proc once; throws where there is no /proc (other systems than Linux). */
+/** This process. Reads /proc once. @throws PoolError ERR_NATIVE_UNAVAILABLE elsewhere than on Linux */
 export function thisMaker(): Maker {
   if (self === undefined) {
     const startTicks = startTicksOf(process.pid);
-    if (startTicks === undefined)
-      throw new Error('/proc is not mounted, so shared memory cannot be named after its maker');
+    if (startTicks === undefined) {
+      throw new PoolError('ERR_NATIVE_UNAVAILABLE', 'Shared memory needs Linux with /proc mounted');
+    }
     self = {
       bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().replaceAll('-', ''),
       pidNamespace: /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0',

@@ -14,7 +14,7 @@ import { isUnreachable } from './server-texts.js';
 import { within } from './settle.js';
 import { Slot, type SlotOwner } from './slot.js';
 import type { SlotMemory, SlotMemoryFactory, Transport } from './slot-memory.js';
-import { type Chosen, openTransport } from './transports.js';
+import { type Chosen, discard, openTransport } from './transports.js';
 import { warn } from './warnings.js';
 
 /** How long the last steps of a close may wait for the server after the drain, in milliseconds. */
@@ -117,7 +117,13 @@ export class TensorPool extends EventEmitter<PoolEvents> {
     const counters: RegionCounters = { registerCalls: 0, reregistrations: 0 };
     const chosen = await openTransport(checked.transport, { ...checked, client, plan, counters });
     if (chosen.fellBack) warn('ZEROHOP_TRANSPORT', `Pool '${checked.name}' uses ${chosen.reason}`);
-    return new TensorPool(client, checked, plan, chosen, counters);
+    try {
+      return new TensorPool(client, checked, plan, chosen, counters);
+    } catch (error) {
+      // The client refused to prepare the request.
+      await Promise.all(chosen.memories.map(discard));
+      throw error;
+    }
   }
 
   #addSlot({ model, version }: CheckedOptions, memory: SlotMemory): void {
@@ -224,7 +230,7 @@ export class TensorPool extends EventEmitter<PoolEvents> {
 
   #repair(work: Promise<void>): void {
     this.#repairs.add(work);
-    void work.finally(() => {
+    void work.then(() => {
       this.#repairs.delete(work);
       this.#checkDrained();
     });
@@ -247,11 +253,17 @@ export class TensorPool extends EventEmitter<PoolEvents> {
     const { region } = slot.memory;
     if (region === undefined) return;
     this.#announce('quarantine', { region: region.name });
-    const proof = await region.proveReleased(this.#lastCall.signal);
-    await slot.quiet().catch(() => undefined);
-    if (proof.proven) await region.free();
-    else this.#retire(region, proof.reason);
+    await this.#proveAndFree(slot, region);
     await this.#replace(slot);
+  }
+
+  /** For a region whose request was not answered. */
+  async #proveAndFree(slot: Slot, region: SharedRegion): Promise<void> {
+    const proof = await region.proveReleased(this.#lastCall.signal);
+    // Our own work on the blocks may still run; how it ends does not matter any more.
+    await slot.quiet().catch(() => undefined);
+    const outcome = proof.proven ? await region.free() : proof;
+    if (!outcome.proven) this.#retire(region, outcome.reason);
   }
 
   async #giveUpFailed(slot: Slot, cause: unknown): Promise<void> {
@@ -273,16 +285,24 @@ export class TensorPool extends EventEmitter<PoolEvents> {
 
   /** Gives a slot whose region is gone fresh memory, or takes it out of service. */
   async #replace(slot: Slot): Promise<void> {
-    await slot.stream?.close();
+    await closeStream(slot);
     const memory = this.#retired > this.#retiredLimit ? undefined : await this.#freshMemory();
-    if (memory !== undefined) {
-      slot.revive(memory);
-      this.#owner.slotFree(slot);
-      return;
-    }
+    if (memory !== undefined && this.#revive(slot, memory)) return;
     this.#slots.delete(slot);
     const refusal = this.#refusal();
     if (refusal !== undefined) this.#dispenser.failAll(refusal);
+  }
+
+  /** False when the client, closed meanwhile, can't prepare the request. */
+  #revive(slot: Slot, memory: SlotMemory): boolean {
+    try {
+      slot.revive(memory);
+    } catch {
+      this.#repair(discard(memory));
+      return false;
+    }
+    this.#owner.slotFree(slot);
+    return true;
   }
 
   /** Waits for a server that is away. Undefined when the pool closes, or when the memory can't be had. */
@@ -367,13 +387,12 @@ export class TensorPool extends EventEmitter<PoolEvents> {
   /** Releases one slot's region for good. Quarantined slots are seen to by their own repair. */
   async #finish(slot: Slot): Promise<void> {
     slot.revoke();
-    const { region, stream } = slot.memory;
+    const { region } = slot.memory;
     if (region === undefined || slot.state === 'quarantined') return;
     const { signal } = this.#lastCall;
     if (slot.inFlight) {
-      const proof = await region.proveReleased(signal);
-      if (proof.proven) await region.free();
-      else this.#retire(region, proof.reason);
+      await this.#proveAndFree(slot, region);
+      await closeStream(slot);
       return;
     }
     try {
@@ -383,8 +402,13 @@ export class TensorPool extends EventEmitter<PoolEvents> {
       return;
     }
     const release = await region.release(signal);
-    if (release.proven) await stream?.close();
+    if (release.proven) await closeStream(slot);
     else if (release.freed) this.#unproven.push({ region: region.name, reason: release.reason });
     else this.#retire(region, release.reason);
   }
+}
+
+/** A stream that the driver refuses to close is lost with its device; there is nothing left to do about it. */
+async function closeStream(slot: Slot): Promise<void> {
+  await slot.stream?.close().catch(() => undefined);
 }

@@ -171,21 +171,27 @@ export class SharedRegion {
         const freed = unreachable && this.kind === 'system';
         // No request is unanswered, so nobody writes to a shm object any more, and a server that still maps it has a
         // mapping of its own. Device memory must outlive the server's mapping.
-        if (freed) await this.#memory.free();
+        if (freed) await this.free();
         else this.retire();
         return { ...unproven(unreachable ? 'the server cannot be reached' : messageOf(error)), freed };
       }
     }
-    await this.#memory.free();
-    return { ...PROVEN, freed: true };
+    const outcome = await this.free();
+    return { ...outcome, freed: outcome.proven };
   }
 
-  /** Frees a region that `proveReleased` has proven to be unregistered. */
-  free(): Promise<void> {
-    return this.#memory.free();
+  /** Frees memory that the server is proven to be done with. When that fails, as after a device error, it is retired. */
+  async free(): Promise<Proof> {
+    try {
+      await this.#memory.free();
+      return PROVEN;
+    } catch (error) {
+      this.retire();
+      return unproven(`it could not be freed: ${messageOf(error)}`);
+    }
   }
 
-  /** Gives the memory up without freeing it: the server may still use it. */
+  /** Gives the memory up without freeing it: the server, or the device, may still use it. */
   retire(): void {
     retired.add(this.#memory);
   }

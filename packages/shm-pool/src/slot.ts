@@ -2,7 +2,7 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { MemoryKind } from '@zerohop/cuda-native/tensor';
 import type { ClientCall, ClientCallOptions, ClientRequest, ClientResult, Settlement, TensorClient } from './client.js';
-import { asError, PoolError } from './errors.js';
+import { asError, checkedInteger, PoolError } from './errors.js';
 import { type SlotPlan, unknownTensor } from './layout.js';
 import { Lease } from './lease.js';
 import { outputTooLarge, Reply } from './reply.js';
@@ -198,7 +198,9 @@ export class Slot {
         new PoolError('ERR_LEASE_BUSY', 'A request of this lease is in flight: await its answer first'),
       );
     }
-    const deadline = options?.timeoutMs === undefined ? undefined : performance.now() + options.timeoutMs;
+    const timeoutMs = options?.timeoutMs;
+    const deadline =
+      timeoutMs === undefined ? undefined : performance.now() + checkedInteger('timeoutMs', timeoutMs, 1, 1);
     if (options?.signal?.aborted) return Promise.reject(options.signal.reason as Error);
     this.#inFlight = true;
     return this.#registered && this.#canSendNow()
