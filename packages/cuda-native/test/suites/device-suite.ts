@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CudaError, Device, DisposedError, type IpcMemHandle, SharedMemory, type Stream } from '../../src/index.js';
+import { move } from '../support/move.js';
 
 const MIB = 1024 * 1024;
 
@@ -320,7 +321,7 @@ export function deviceSuite(): void {
     it('is not freed under a buffer whose memory was moved by a transfer', async () => {
       const pinned = await device.allocPinned(4096);
       new Uint8Array(pinned.buffer)[5] = 5;
-      const moved = structuredClone(pinned.buffer, { transfer: [pinned.buffer] });
+      const moved = move(pinned.buffer);
       await pinned.close();
       expect(new Uint8Array(moved)[5]).toBe(5);
     });

@@ -4,6 +4,7 @@ import { describeTier } from '@zerohop/test-support';
 import { afterEach, expect, it } from 'vitest';
 import { DisposedError, SharedMemory, SharedMemoryError } from '../../src/index.js';
 import { run } from '../support/child.js';
+import { move } from '../support/move.js';
 
 const PAGE = 4096;
 let counter = 0;
@@ -155,7 +156,7 @@ function tests(): void {
   it('does not unmap under a buffer whose memory was moved by a transfer', async () => {
     const memory = await SharedMemory.create(key(), PAGE);
     new Uint8Array(memory.buffer)[1] = 9;
-    const moved = structuredClone(memory.buffer, { transfer: [memory.buffer] });
+    const moved = move(memory.buffer);
     memory.close();
     expect(new Uint8Array(moved)[1]).toBe(9);
   });
