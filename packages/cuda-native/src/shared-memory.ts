@@ -136,7 +136,12 @@ export class SharedMemory {
     return binding().shmTryRemove(key);
   }
 
-  /** Free bytes in `/dev/shm` at this moment. Does not block. */
+  /**
+   * Free bytes in `/dev/shm` at this moment; Infinity when it is mounted without a limit. Does not block.
+   *
+   * @throws SharedMemoryError `ERR_SHM_SYSTEM` when there is no `/dev/shm`.
+   * @throws NativeUnavailableError
+   */
   static freeBytes(): number {
     return binding().shmFreeBytes();
   }

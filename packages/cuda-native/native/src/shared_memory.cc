@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <limits>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -106,13 +107,20 @@ struct Region {
   }
 };
 
-uint64_t FreeBytes() {
+constexpr uint64_t kUnlimited = UINT64_MAX;
+
+Status FreeBytes(uint64_t* bytes) {
   struct statvfs stats;
-  if (statvfs(kDirectory, &stats) != 0) return 0;
-  return static_cast<uint64_t>(stats.f_bavail) * stats.f_frsize;
+  if (statvfs(kDirectory, &stats) != 0) return Status::System("statvfs", errno, kDirectory);
+  // A tmpfs mounted with size=0 has no limit of its own and reports no blocks.
+  *bytes = stats.f_blocks == 0 ? kUnlimited : static_cast<uint64_t>(stats.f_bavail) * stats.f_frsize;
+  return Status::Ok();
 }
 
-Status Full(const char* call, const std::string& path, uint64_t needed, uint64_t free) {
+Status Full(const char* call, const std::string& path, uint64_t needed) {
+  uint64_t free = 0;
+  Status status = FreeBytes(&free);
+  if (!status.ok()) return status;
   return Status::SharedMemory(call, ENOSPC, "full",
                               path + " needs " + std::to_string(needed) + " bytes, " + std::to_string(free) +
                                   " are free in " + kDirectory);
@@ -132,8 +140,10 @@ Status Map(int fd, uint64_t offset, uint64_t size, const std::string& path, std:
 // between leaves at most an empty, unlocked file.
 Status Create(const std::string& path, uint64_t size, mode_t mode, Region* region) {
   static std::atomic<uint32_t> counter{0};
-  const uint64_t free = FreeBytes();
-  if (size > free) return Full("statvfs", path, size, free);
+  uint64_t free = 0;
+  const Status known = FreeBytes(&free);
+  if (!known.ok()) return known;
+  if (size > free) return Full("statvfs", path, size);
 
   const std::string temporary = std::string(kDirectory) + "/.zerohop-" + std::to_string(getpid()) + "-" +
                                 std::to_string(counter.fetch_add(1)) + ".tmp";
@@ -144,7 +154,7 @@ Status Create(const std::string& path, uint64_t size, mode_t mode, Region* regio
     fd = FileDescriptor(open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, mode));
   }
   if (fd.get() < 0) {
-    return errno == ENOSPC ? Full("open", path, size, free) : Status::System("open", errno, temporary);
+    return errno == ENOSPC ? Full("open", path, size) : Status::System("open", errno, temporary);
   }
   // The umask must not decide who may share the region.
   int error = fchmod(fd.get(), mode) != 0 ? errno : 0;
@@ -172,7 +182,7 @@ Status Create(const std::string& path, uint64_t size, mode_t mode, Region* regio
   } while (error == EINTR);
   if (error == ENOSPC) {
     region->Close();
-    return Full("posix_fallocate", path, size, FreeBytes());
+    return Full("posix_fallocate", path, size);
   }
   if (error != 0) return Status::System("posix_fallocate", error, path);
   return Map(region->lock.get(), 0, size, path, &region->mapping);
@@ -307,7 +317,14 @@ Napi::Value ShmClose(const Napi::CallbackInfo& info) {
 
 // shmFreeBytes()
 Napi::Value ShmFreeBytes(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(FreeBytes()));
+  uint64_t free = 0;
+  const Status status = FreeBytes(&free);
+  if (!status.ok()) {
+    Throw(info.Env(), status);
+    return Napi::Value();
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  return Napi::Number::New(info.Env(), free == kUnlimited ? infinity : static_cast<double>(free));
 }
 
 // shmUnlinkAll(): on process exit.

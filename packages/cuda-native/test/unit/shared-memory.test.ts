@@ -226,6 +226,18 @@ function tests(): void {
     expect(stderr).toBe('');
     expect(JSON.parse(stdout)).toEqual([['ERR_SHM_FULL', 'ERR_SHM_FULL', 'made', 'made'], 2, 2]);
   });
+
+  it.runIf(isolated)('takes a /dev/shm without a limit as one', async () => {
+    const { stdout, stderr } = await run(
+      `const memory = await zerohop.SharedMemory.create('/unlimited', 1 << 20);
+       console.log(memory.byteLength, zerohop.SharedMemory.freeBytes());`,
+      {},
+      [],
+      [...isolate, 'sh', '-c', 'mount -t tmpfs -o size=0 tmpfs /dev/shm; exec "$0" "$@"'],
+    );
+    expect(stderr).toBe('');
+    expect(stdout.trim()).toBe('1048576 Infinity');
+  });
 }
 
 function argumentTests(): void {
