@@ -127,7 +127,7 @@ export class Pipeline {
       }).catch((cause: unknown) => {
         throw withOption(cause);
       });
-      cleanup.defer(() => closePool(pool));
+      cleanup.defer(() => closePool(pool, client));
       const preprocessor = await Preprocessor.create({ target: pool.input(input.name), resize: 'letterbox' });
       cleanup.defer(() => preprocessor.close());
       const detector = await Detector.create({
@@ -186,8 +186,10 @@ export class Pipeline {
   }
 }
 
-async function closePool(pool: TensorPool): Promise<void> {
-  const { unproven } = await pool.close({ timeoutMs: drainLimitMs });
+async function closePool(pool: TensorPool, client: TritonClient): Promise<void> {
+  // A server that is gone finishes nothing.
+  const live = await client.isLive().catch(() => false);
+  const { unproven } = await pool.close({ timeoutMs: live ? drainLimitMs : 0 });
   if (unproven.length === 0) return;
   const regions = unproven.map(({ region, reason }) => `${region} (${reason})`).join(', ');
   throw new CliError('ERR_REGION_LEFT', `The server may still have shared memory of this run registered: ${regions}.`);

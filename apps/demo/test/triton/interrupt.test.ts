@@ -1,7 +1,15 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describeTier, type Snapshot, sharedTriton, takeSnapshot } from '@zerohop/test-support';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  describeTier,
+  privateTriton,
+  repositoryRoot,
+  type Snapshot,
+  sharedTriton,
+  takeSnapshot,
+} from '@zerohop/test-support';
 import { TritonClient } from '@zerohop/triton-client';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { expectNothingLeftOfCli, startCli } from '../support/cli.js';
@@ -74,5 +82,24 @@ describeTier('triton', 'an interrupted run', () => {
     await killed.ended;
     const next = startCli(['detect', samplePaths[0] as string, '--url', sharedTriton().grpcUrl]);
     expect((await next.ended).code).toBe(0);
+  });
+
+  it('ends in a sentence when its server is killed', async () => {
+    const server = await privateTriton({ modelRepository: join(repositoryRoot, 'models'), models: ['defects'] });
+    try {
+      const { ended, said } = startCli(['detect', samplePaths[0] as string, '--url', server.grpcUrl], { cwd: folder });
+      await said(/Checking the pipeline/);
+      // Stopped, it can't answer before it is killed; the request is sent meanwhile.
+      server.kill('SIGSTOP');
+      await delay(1000);
+      server.kill('SIGKILL');
+      const { code, stderr } = await ended;
+      expect(code).toBe(1);
+      expect(stderr).toMatch(
+        /\nzerohop: The server at grpc:.* went away during a request; look at its log and run again\.\n$/,
+      );
+    } finally {
+      await server.stop();
+    }
   });
 });
