@@ -37,6 +37,7 @@ function rowLine(row: Row): string {
     TRANSPORT_NAMES[row.transport],
     row.inFlight,
     row.backend,
+    row.rounds.length,
     figure(p50Us),
     figure(p99Us),
     figure(requestsPerSecond, requestsPerSecond.median < 10 ? 1 : 0),
@@ -68,7 +69,7 @@ export function toMarkdown(results: TransportResults): string {
         .map(([name, version]) => `${name} ${version}`)
         .join(', ')}. Commit ${results.commit}.`,
     '',
-    `${parameters.rounds} rounds of ${parameters.durationMs} ms a row, clients in turn, on one server over loopback TCP; ` +
+    `Rounds of ${parameters.durationMs} ms a row after ${parameters.warmUpMs} ms of warm-up, clients in turn, on one server over loopback TCP; ` +
       'median (least–greatest) over the rounds. p50, p99 and CPU in microseconds, CPU per request; "server" is queue / ' +
       'input / compute / output per request by its own statistics. Inputs are written once and outputs not read, except ' +
       'in rows that say so.',
@@ -78,9 +79,9 @@ export function toMarkdown(results: TransportResults): string {
     if (rows.length === 0) continue;
     lines.push('', `## ${table.title}`);
     lines.push(
-      '| client | transport | in flight | backend | p50 us | p99 us | requests/s | client CPU us | server us |',
+      '| client | transport | in flight | backend | rounds | p50 us | p99 us | requests/s | client CPU us | server us |',
     );
-    lines.push('| --- | --- | --- | --- | --- | --- | --- | --- | --- |', ...rows.map(rowLine));
+    lines.push('| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |', ...rows.map(rowLine));
     const ratios = results.ratios.filter((ratio) => ratio.table === table.id);
     if (ratios.length === 0) continue;
     lines.push('', "Our p50 divided by the peer's, round by round (below 1: ours is faster):", '');

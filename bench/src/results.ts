@@ -56,7 +56,8 @@ export interface TransportResults {
   readonly commit: string;
   readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
-  readonly parameters: { readonly durationMs: number; readonly rounds: number; readonly complete: boolean };
+  /** `complete` is false when time ran out before every row had its rounds. */
+  readonly parameters: { readonly durationMs: number; readonly warmUpMs: number; readonly complete: boolean };
   readonly tables: readonly { readonly id: string; readonly title: string }[];
   readonly rows: readonly Row[];
   readonly ratios: readonly Ratio[];

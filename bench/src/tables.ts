@@ -77,28 +77,37 @@ export function byteLength(shape: readonly number[]): number {
   return shape.reduce((product, dimension) => product * dimension, Float32Array.BYTES_PER_ELEMENT);
 }
 
+/** More than a megabyte: copying it is what a request by message or system memory costs. */
+const isLarge = (table: Table): boolean => byteLength(table.inputShape) > 2 ** 20;
+
 /**
- * The rows of one table for the transports this machine has. perf_analyzer has no message rows: its interest here is
- * shared memory. A tensor in the message is measured with one request in flight only.
+ * The rows of one table for the transports this machine has, the fastest first. The slower peers stand beside ours on
+ * that one, and on the message where the tensor is large; perf_analyzer on every shared-memory row of ours.
  */
 export function casesOf(table: Table, transports: readonly Transport[]): Case[] {
   const cases: Case[] = [];
   const add = (client: ClientName, transport: Transport, inFlight: number, work: Work = 'infer') =>
     cases.push({ table, client, transport, inFlight, work });
   for (const transport of transports) {
+    const shared = transport !== 'bytes';
     add('pool', transport, 1);
-    if (transport !== 'bytes') {
-      add('perf_analyzer', transport, 1);
-      add('pool', transport, 1, 'write+infer+read');
+    if (shared) add('perf_analyzer', transport, 1);
+    if (transport === transports[0] || (!shared && isLarge(table))) {
+      add('unary', transport, 1);
+      add('python', transport, 1);
     }
-    add('unary', transport, 1);
-    add('python', transport, 1);
-    // One host-to-device copy of the 4K tensor at a time is all that the server can do: more in flight only queues.
-    const large = byteLength(table.inputShape) > 2 ** 20;
-    if (transport === 'cuda' || (transport === 'system' && !large)) {
+    // One host-to-device copy of a large tensor at a time is all that the server can do: more in flight only queue.
+    if (transport === 'cuda' || (shared && !isLarge(table))) {
       add('pool', transport, table.manyInFlight);
       add('perf_analyzer', transport, table.manyInFlight);
     }
+    if (shared && isLarge(table) && table.backend === 'native') add('pool', transport, 1, 'write+infer+read');
   }
   return cases;
+}
+
+/** The rows that a goal is set for: ours and perf_analyzer, 4K tensor, native backend, CUDA memory, one in flight. */
+export function isGoal(c: Case): boolean {
+  const compared = c.client === 'pool' || c.client === 'perf_analyzer';
+  return c.table.id === 'native-4k' && compared && c.transport === 'cuda' && c.inFlight === 1 && c.work === 'infer';
 }

@@ -1,7 +1,7 @@
 /**
  * What one request costs, by client and transport, with the peers in the same run:
  *
- *     node dist/transports.js [--rounds N] [--duration MS] [--time-limit S] [--tables ID,…] [--transports T,…]
+ *     node dist/transports.js [--rounds N] [--duration MS] [--time-limit S] [--tables ID[=ROUNDS],…] [--transports T,…]
  *                             [--out FILE] [--url GRPC --http-url HTTP]
  *
  * Starts a server with the benchmark's models unless --url names one. Writes the results as JSON (default
@@ -21,11 +21,13 @@ import type { Measurement, Round, TransportResults } from './results.js';
 import { runRounds } from './rounds.js';
 import { type BenchServer, modelTotals, ROOT, serverTimes, startBenchServer } from './server.js';
 import { caseName, ratiosOf, summariseRow } from './summarise.js';
-import { byteLength, type Case, casesOf, TABLES, type Transport } from './tables.js';
+import { byteLength, type Case, casesOf, isGoal, TABLES, type Table, type Transport } from './tables.js';
 
 /** A row that takes longer is broken: the slowest, a 4K tensor in the message, takes seconds. */
 const ROW_TIMEOUT_MS = 90_000;
-const WARM_UP_MS = 300;
+const WARM_UP_MS = 700;
+/** The rows that a goal is set for have this many rounds more. */
+const GOAL_ROUNDS = 2;
 const MEASURE = fileURLToPath(new URL('./measure.js', import.meta.url));
 
 const progress = (message: string) => process.stderr.write(`${message}\n`);
@@ -103,19 +105,32 @@ async function serverVersion(httpUrl: string): Promise<string> {
   return version;
 }
 
+/** `ID` or `ID=ROUNDS`. */
+function chooseTable(text: string, rounds: number): [Table, number] {
+  const [id, own] = text.split('=');
+  const table = TABLES.find((candidate) => candidate.id === id);
+  if (table === undefined) {
+    throw new RangeError(
+      `Expected one of ${TABLES.map((each) => each.id).join(', ')} for --tables but received '${id}'`,
+    );
+  }
+  return [table, own === undefined ? rounds : Number(own)];
+}
+
 async function main(): Promise<void> {
   const machine = await describeMachine();
   const usable = usableTransports();
   const wanted = options.transports?.split(',') ?? usable.transports;
   const transports = usable.transports.filter((transport) => wanted.includes(transport));
-  const tables = TABLES.filter((table) => options.tables.split(',').includes(table.id));
+  const chosen = new Map(options.tables.split(',').map((text) => chooseTable(text, Number(options.rounds))));
+  const tables = [...chosen.keys()];
   const cases = tables.flatMap((table) => casesOf(table, transports));
   const durationMs = Number(options.duration);
 
   const server = await openServer(tables.map((table) => table.model));
   try {
     const outcome = await runRounds(cases, {
-      rounds: Number(options.rounds),
+      roundsOf: (c) => (chosen.get(c.table) ?? 0) + (isGoal(c) ? GOAL_ROUNDS : 0),
       timeLimitMs: Number(options['time-limit']) * 1000,
       measure: (c) => measure(c, server, durationMs),
       onProgress: progress,
@@ -131,7 +146,7 @@ async function main(): Promise<void> {
       commit: await describeCommit(ROOT),
       machine,
       versions: { node: process.version, tritonserver: await serverVersion(server.httpUrl), ...(await peerVersions()) },
-      parameters: { durationMs, rounds: outcome.completed, complete: outcome.completed === Number(options.rounds) },
+      parameters: { durationMs, warmUpMs: Math.min(WARM_UP_MS, durationMs), complete: outcome.complete },
       tables: tables.map(({ id, title }) => ({ id, title })),
       rows,
       ratios: ratiosOf(rows),

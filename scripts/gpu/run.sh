@@ -106,7 +106,7 @@ bench() {
     --model "${THOUSAND_MODEL:-$thousand}" --counts "${THOUSAND_COUNTS:-$counts}" --out "$OUT/thousand.json"
   seconds=$(left 60)
   step transports "$seconds" node bench/dist/transports.js --rounds "${ROUNDS:-3}" --duration "${DURATION:-1500}" \
-    --time-limit "$((seconds - 20))" --out "$OUT/transports.json" ${BENCH_ARGS:-}
+    --tables "${TABLES:-native-4k,native-small,python-4k=1,python-small=1}" --time-limit "$((seconds - 20))" --out "$OUT/transports.json"
 }
 
 command=${1:-all}

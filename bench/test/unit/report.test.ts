@@ -64,15 +64,15 @@ describe('toMarkdown', () => {
       commit: 'abc',
       machine: { name: 'cpu', cpu: 'A CPU', cores: 2, memoryGiB: 4, kernel: '6.1', gpus: [] },
       versions: { node: 'v20.19.0' },
-      parameters: { durationMs: 100, rounds: 2, complete: true },
+      parameters: { durationMs: 100, warmUpMs: 50, complete: true },
       tables: [{ id: table.id, title: table.title }],
       rows,
       ratios: ratiosOf(rows),
       skipped: [{ row: 'every CUDA row', reason: 'no driver' }],
     };
     const text = toMarkdown(results);
-    expect(text).toContain('| **zerohop, one lane** | system shm | 1 | native | 100 (90–110) |');
-    expect(text).toContain('| C++ perf_analyzer (sync) | system shm | 1 | native | 100 |');
+    expect(text).toContain('| **zerohop, one lane** | system shm | 1 | native | 2 | 100 (90–110) |');
+    expect(text).toContain('| C++ perf_analyzer (sync) | system shm | 1 | native | 2 | 100 |');
     expect(text).toContain('| C++ perf_analyzer (sync) | system shm | 1 | native | 1.00 (0.90–1.10) |');
     expect(text).toContain('- every CUDA row: no driver');
   });

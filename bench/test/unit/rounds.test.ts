@@ -13,22 +13,31 @@ describe('runRounds', () => {
     const order: Case[] = [];
     const outcome = await runRounds(cases, {
       ...noLimit,
-      rounds: 2,
+      roundsOf: () => 2,
       measure: (c) => {
         order.push(c);
         return Promise.resolve(figures);
       },
     });
     expect(order).toEqual([...cases, ...cases.slice(1), cases[0]]);
-    expect(outcome.completed).toBe(2);
+    expect(outcome.complete).toBe(true);
     for (const c of cases) expect(outcome.rounds.get(c)?.map((round) => round.round)).toEqual([0, 1]);
+  });
+
+  test('measures a case as often as it wants', async () => {
+    const outcome = await runRounds(cases, {
+      ...noLimit,
+      roundsOf: (c) => (c === cases[0] ? 3 : 1),
+      measure: () => Promise.resolve(figures),
+    });
+    expect(cases.map((c) => outcome.rounds.get(c)?.length)).toEqual([3, ...cases.slice(1).map(() => 1)]);
   });
 
   test('gives a case up at its first failure, and keeps the reason', async () => {
     let tries = 0;
     const outcome = await runRounds(cases, {
       ...noLimit,
-      rounds: 3,
+      roundsOf: () => 3,
       measure: (c) => {
         if (c !== cases[0]) return Promise.resolve(figures);
         tries++;
@@ -41,12 +50,13 @@ describe('runRounds', () => {
 
   test('begins no round that would not end within the limit', async () => {
     const outcome = await runRounds(cases, {
-      rounds: 5,
+      roundsOf: () => 5,
       timeLimitMs: 0,
       onProgress: () => {},
       measure: () => Promise.resolve(figures),
     });
-    expect(outcome.completed).toBe(1);
+    expect(outcome.complete).toBe(false);
+    for (const c of cases) expect(outcome.rounds.get(c)).toHaveLength(1);
   });
 });
 
