@@ -5,7 +5,8 @@ import { type BlockOwner, LeaseBlock } from './block.js';
 import { asError, PoolError, wrongType } from './errors.js';
 import type { TensorPlan } from './layout.js';
 import type { Reply } from './reply.js';
-import type { InferOptions, Slot } from './slot.js';
+import type { Slot } from './slot.js';
+import type { InferOptions } from './slot-request.js';
 
 /**
  * A slot's input and output blocks, for this holder alone. Ends with `release()` or its disposal; after a request that

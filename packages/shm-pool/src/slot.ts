@@ -9,16 +9,7 @@ import { outputTooLarge, Reply } from './reply.js';
 import { missingRegion, tooSmallOutput } from './server-texts.js';
 import { settlementNow, within } from './settle.js';
 import { type SlotMemory, type SlotMemoryFactory, SlotTensor } from './slot-memory.js';
-
-export interface InferOptions {
-  /** Echoed in the answer. */
-  readonly id?: string;
-  readonly parameters?: Readonly<Record<string, boolean | number | bigint | string>>;
-  readonly priority?: number;
-  readonly signal?: AbortSignal;
-  /** Milliseconds for the whole call: the wait for the blocks, and the answer. */
-  readonly timeoutMs?: number;
-}
+import { describeRequest, type InferOptions, individualRequest, isIndividual, remaining } from './slot-request.js';
 
 /** `'detached'`: the server may still be at the lost lease's request. `'quarantined'`: the second proof is under way. */
 export type SlotState = 'idle' | 'leased' | 'detached' | 'quarantined';
@@ -40,12 +31,6 @@ export interface SlotModel {
   readonly model: string;
   readonly version: string | undefined;
   readonly plan: SlotPlan;
-}
-
-/** The options with what is left of their time, in whole milliseconds. */
-function remaining(options: InferOptions | undefined, deadline: number | undefined): InferOptions | undefined {
-  if (deadline === undefined) return options;
-  return { ...options, timeoutMs: Math.max(1, Math.ceil(deadline - performance.now())) };
 }
 
 interface Prepared {
@@ -239,15 +224,8 @@ export class Slot {
   }
 
   #call(options: InferOptions | undefined): ClientCall {
-    if (options?.id !== undefined || options?.parameters !== undefined || options?.priority !== undefined) {
-      const { id, parameters, priority } = options;
-      const request = {
-        ...this.#request,
-        ...(id === undefined ? {} : { id }),
-        ...(parameters === undefined ? {} : { parameters }),
-        ...(priority === undefined ? {} : { priority }),
-      };
-      return this.#model.client.infer(this.#model.model, request, options);
+    if (isIndividual(options)) {
+      return this.#model.client.infer(this.#model.model, individualRequest(this.#request, options), options);
     }
     return this.#prepared === undefined
       ? this.#model.client.infer(this.#model.model, this.#request, options)
@@ -340,7 +318,7 @@ export class Slot {
     for (const tensor of this.#inputs) tensor.moveTo(memory);
     if (memory.region !== undefined) for (const tensor of this.#outputs) tensor.moveTo(memory);
     const { client, model } = this.#model;
-    this.#request = this.#describe(memory.region?.name);
+    this.#request = describeRequest(this.#inputs, this.#outputs, memory.region?.name, this.#model.version);
     // In the message the bytes are part of the request, so that it has to be encoded anew each time.
     this.#prepared = memory.region === undefined ? undefined : client.prepare(model, this.#request);
     this.#registered = true;
@@ -351,26 +329,5 @@ export class Slot {
     this.#inFlight = false;
     this.moveTo(memory);
     this.state = 'idle';
-  }
-
-  #describe(region: string | undefined): ClientRequest {
-    const version = this.#model.version;
-    const inputs = this.#inputs.map(({ plan, memory }) => {
-      const { name, datatype, shape, byteOffset, byteLength } = plan;
-      if (region !== undefined) return [name, { datatype, shape, region, byteOffset, byteLength }] as const;
-      return [name, { datatype, shape, data: memory as Uint8Array }] as const;
-    });
-    const outputs = this.#outputs.map(
-      ({ plan }) =>
-        [
-          plan.name,
-          region === undefined ? {} : { region, byteOffset: plan.byteOffset, byteLength: plan.byteLength },
-        ] as const,
-    );
-    return {
-      inputs: Object.fromEntries(inputs),
-      outputs: Object.fromEntries(outputs),
-      ...(version === undefined ? {} : { version }),
-    };
   }
 }
