@@ -13,6 +13,7 @@
         "src/glibc_compat.cc",
         "src/memory.cc",
         "src/shared_memory.cc",
+        "src/shm_region.cc",
         "src/staging.cc",
         "src/status.cc",
         "src/stream.cc",

@@ -1,4 +1,4 @@
-// POSIX shared memory: named regions under /dev/shm, locked by their maker for as long as they are named.
+// The functions of POSIX shared memory that JS calls.
 #pragma once
 
 namespace Napi {

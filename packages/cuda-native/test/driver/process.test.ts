@@ -44,6 +44,13 @@ describeTier('driver', 'the end of a process', () => {
     expect(existsSync(`/dev/shm${name}`)).toBe(false);
   });
 
+  it('removes a name that is still being made', async () => {
+    const name = key();
+    const ended = await run(`zerohop.SharedMemory.create('${name}', 1 << 28); setTimeout(() => process.exit(3), 2);`);
+    expect(ended.code).toBe(3);
+    expect(existsSync(`/dev/shm${name}`)).toBe(false);
+  });
+
   it('by kill -9 leaves a name that is not locked', async () => {
     const name = key();
     const child = start(`
