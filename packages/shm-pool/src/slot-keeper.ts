@@ -146,10 +146,16 @@ export class SlotKeeper implements SlotOwner {
 
   /** For a region whose request was not answered. */
   async #proveAndFree(slot: Slot, region: SharedRegion): Promise<void> {
-    const proof = await region.proveReleased(this.#lastCall.signal);
-    // Our own work on the blocks may still run; how it ends does not matter any more.
-    await slot.quiet().catch(() => undefined);
-    const outcome = proof.proven ? await region.free() : proof;
+    const { signal } = this.#lastCall;
+    const proof = await region.proveReleased(signal);
+    let outcome = proof;
+    try {
+      await within(slot.quiet(), { signal });
+    } catch (error) {
+      // A stream that failed has ended its work as well.
+      if (signal.aborted) outcome = { proven: false, reason: `work on its blocks did not end: ${messageOf(error)}` };
+    }
+    if (outcome.proven) outcome = await region.free();
     if (!outcome.proven) this.#retire(region, outcome.reason);
   }
 

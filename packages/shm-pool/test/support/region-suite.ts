@@ -1,10 +1,10 @@
 /** What a pool promises when connections and servers go away: for the kinds of memory that a server opens. */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TensorPool } from '../../src/index.js';
 import { FakeError, type FakeTriton } from './fake-triton.js';
-import { ours } from './names.js';
+import { ours, removeOurEntries } from './names.js';
 import { code, gate, pattern, roundTrip, type SuiteOptions } from './pool-suite.js';
 
 export function describeRegions({ transport, makeServer, options = {} }: SuiteOptions): void {
@@ -21,6 +21,8 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
       await pool?.destroy();
       pool = undefined;
     });
+
+    afterAll(removeOurEntries);
 
     const open = async (slots: number) => {
       pool = await TensorPool.open(server, { model: 'identity', slots, transport, ...options });

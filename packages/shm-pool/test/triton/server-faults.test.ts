@@ -3,10 +3,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LocalTriton } from '@zerohop/local-triton';
 import { describeTier, privateTriton } from '@zerohop/test-support';
 import { TritonClient } from '@zerohop/triton-client';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { type Lease, TensorPool } from '../../src/index.js';
 import { cuttableProxy } from '../support/cuttable-proxy.js';
-import { ours } from '../support/names.js';
+import { ours, removeOurEntries } from '../support/names.js';
 
 const COLUMNS = 256;
 const shapes = { INPUT0: [1, COLUMNS], OUTPUT0: [1, COLUMNS] };
@@ -25,6 +25,8 @@ async function server(options: Parameters<typeof privateTriton>[0] = {}): Promis
 }
 
 describeTier('triton', 'faults of the server', () => {
+  afterAll(removeOurEntries);
+
   test('unregister-all by someone else: registered anew under a fresh name, repeated once', async () => {
     const triton = await server();
     const client = new TritonClient(triton.grpcUrl);
