@@ -47,6 +47,11 @@ export function judgeLog(log: string): LogVerdict {
   return { kind: 'other', line: shorten(log.trimEnd().split('\n').at(-1) ?? '') };
 }
 
+/** Whether a server that still runs can be given up. */
+export function isHopeless(log: string): boolean {
+  return judgeLog(log).kind === 'library';
+}
+
 function shorten(line: string): string {
   const text = line
     .trim()

@@ -30,7 +30,7 @@ export class ServerProcess {
     const reports = createInterface({ input: supervisor.stdout });
     const first = await new Promise<SupervisorReport>((resolve, reject) => {
       supervisor.once('error', reject);
-      supervisor.once('exit', () => reject(new Error('The supervisor of the Triton server ended')));
+      supervisor.once('close', () => reject(new Error('The supervisor of the Triton server ended')));
       reports.once('line', (line) => resolve(JSON.parse(line) as SupervisorReport));
     });
     if (first.type !== 'started') {

@@ -5,7 +5,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LocalTritonError } from './errors.js';
 import { findTriton, type TritonInstallation } from './installation.js';
-import { judgeLog, readTail } from './log.js';
+import { isHopeless, judgeLog, readTail } from './log.js';
 import type { StartTritonOptions } from './options.js';
 import { freePorts } from './ports.js';
 import { LocalTriton, type ServerPorts } from './server.js';
@@ -134,6 +134,10 @@ async function ready(
     }
     if (Date.now() - started > timeoutMs) {
       throw startError(`The Triton server was not ready after ${timeoutMs} ms`, logFile);
+    }
+    // The server waits minutes for a stub whose libpython is not found, and says nothing itself.
+    if (isHopeless(readTail(logFile, 400))) {
+      throw startError('The Triton server cannot become ready', logFile);
     }
     await delay(100);
   }

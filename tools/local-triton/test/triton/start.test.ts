@@ -181,6 +181,24 @@ describeTier('triton', 'what a machine may lack', () => {
     });
   });
 
+  test('a library of the server that is not found is named', async () => {
+    const error = await rejection(startTriton({ modelRepository: testModels, models, env: { LD_LIBRARY_PATH: '' } }));
+    expect(error).toMatchObject({
+      code: 'ERR_TRITON_START',
+      message: expect.stringContaining('error while loading shared libraries: lib'),
+    });
+  });
+
+  test('an executable that does not start', async () => {
+    const home = temporaryFolder();
+    for (const folder of ['tritonserver/bin', 'tritonserver/backends/python', 'nvidia_pytriton.libs']) {
+      mkdirSync(join(home, folder), { recursive: true });
+    }
+    writeFileSync(join(home, 'tritonserver/backends/python/triton_python_backend_stub'), '');
+    const error = await rejection(startTriton({ modelRepository: testModels, home }));
+    expect(error).toMatchObject({ code: 'ERR_TRITON_START', message: expect.stringContaining('ENOENT') });
+  });
+
   test('too little shared memory', () => {
     expect(() => checkSharedMemory(2 ** 50)).toThrow(
       expect.objectContaining({
