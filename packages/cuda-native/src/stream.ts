@@ -36,6 +36,10 @@ export class Stream {
   readonly #handle: StreamHandle;
   /** Numbers the enqueued work; a resource is in use until the number of its last work is over. */
   #enqueued = 0;
+  /** The number up to which work is known to be over without an error. */
+  #finished = 0;
+  /** Copies through the staging buffers that are not over: their last parts may not be enqueued yet. */
+  #staging = 0;
   readonly #inUse = new Map<Resource, number>();
   /** The tail of the copies through the staging buffers, which run one after the other. */
   #staged: Promise<void> = Promise.resolve();
@@ -177,15 +181,18 @@ export class Stream {
   }
 
   /**
-   * Whether all work enqueued so far is over. Does not block.
+   * Whether all work enqueued so far is over, copies through the staging buffers too. Does not block; asks the driver
+   * only when something was enqueued since the last yes.
    *
    * @throws DisposedError
    * @throws CudaError when the work failed.
    */
   query(): boolean {
     this.#checkOpen();
+    if (this.#staging > 0) return false;
+    if (this.#finished === this.#enqueued) return true;
     const over = binding().streamQuery(this.#handle);
-    if (over) this.#retire(this.#enqueued);
+    if (over) this.#finish(this.#enqueued);
     return over;
   }
 
@@ -236,6 +243,11 @@ export class Stream {
     }
   }
 
+  #finish(last: number): void {
+    this.#finished = Math.max(this.#finished, last);
+    this.#retire(last);
+  }
+
   /** Lets go of the resources whose last work has a number up to `last`. */
   #retire(last: number): void {
     for (const [resource, number] of this.#inUse) {
@@ -249,7 +261,7 @@ export class Stream {
     const last = this.#enqueued;
     await this.#staged;
     await binding().streamWait(this.#handle);
-    this.#retire(last);
+    this.#finish(last);
   }
 
   async #settled(): Promise<void> {
@@ -267,7 +279,10 @@ export class Stream {
     this.#use(resource);
     const shared = sharedMemoryOf(buffer);
     const release = shared === undefined ? undefined : holdSharedMemory(shared);
-    const copied = this.#staged.then(copy);
+    this.#staging += 1;
+    const copied = this.#staged.then(copy).finally(() => {
+      this.#staging -= 1;
+    });
     this.#staged = copied
       .catch(() => {
         // Reported by the promise that the caller has.

@@ -9,6 +9,7 @@ import { LanePool, type LaneStats } from './lane-pool.js';
 import { readGpuUuids } from './metrics.js';
 import { type ResolvedOptions, resolveOptions, type TritonClientOptions } from './options.js';
 import { type ControlCall, cudaRegions, systemRegions } from './regions.js';
+import { RepeatedAnswers } from './repeated-answers.js';
 import type {
   CallOptions,
   CudaRegions,
@@ -213,7 +214,8 @@ export class TritonClient implements AsyncDisposable {
    */
   prepare(model: string, request: InferRequest): PreparedRequest {
     this.#checkOpen();
-    const encoded = encodeRequest(model, request);
+    const once = encodeRequest(model, request);
+    const encoded = once.outputsInRegions ? { ...once, answers: new RepeatedAnswers() } : once;
     return {
       byteLength: encoded.bytes.byteLength,
       infer: (options) => this.#lanes.submit(encoded, options),

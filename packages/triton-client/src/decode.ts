@@ -144,7 +144,14 @@ function readResponse(reader: WireReader): Decoded {
   }
   const outputs = heads.map((head, index) => new LazyOutput(head, raw[index] ?? Buffer.alloc(0)));
   // fromEntries defines own properties, whatever the names are.
-  return { model, version, id, outputs, parameters: Object.fromEntries(parameters) };
+  // Frozen, since answers that repeat share it.
+  return {
+    model,
+    version,
+    id,
+    outputs: Object.freeze(outputs),
+    parameters: Object.freeze(Object.fromEntries(parameters)),
+  };
 }
 
 interface OutputHead {
@@ -211,7 +218,7 @@ class LazyOutput implements InferOutput {
   constructor(head: OutputHead, bytes: Buffer) {
     this.name = head.name;
     this.datatype = head.datatype;
-    this.shape = head.shape;
+    this.shape = Object.freeze(head.shape);
     this.bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 

@@ -1,5 +1,6 @@
 import { integer, nonEmpty, rangeError, typeError } from './check.js';
 import { checkDatatype, elementByteLength } from './datatype.js';
+import type { RepeatedAnswers } from './repeated-answers.js';
 import { elementCount } from './tensor.js';
 import type { InferRequest, OutputRequest, ParameterValue, RegionRef, RegionTensor, Tensor } from './types.js';
 import { varintLength, WireType, WireWriter } from './wire.js';
@@ -11,6 +12,10 @@ export interface EncodedRequest {
   readonly id: string;
   /** An input or output lies in a region, so memory of ours stays in use until the server is done. */
   readonly namesRegion: boolean;
+  /** Every output goes to a region, so that answers carry no tensor. */
+  readonly outputsInRegions: boolean;
+  /** For requests that are sent again and again. */
+  readonly answers?: RepeatedAnswers;
 }
 
 /** Field numbers of the protocol; grpc_service.proto has them in full. */
@@ -49,12 +54,16 @@ export function encodeRequest(model: string, request: InferRequest): EncodedRequ
     else raw.push(input.data);
     writer.message(Request.inputs, () => writeInput(name, input));
   }
-  for (const [name, output] of Object.entries(request.outputs ?? {})) {
+  const outputs = Object.entries(request.outputs ?? {});
+  // Without a list of outputs the server sends all of them in the message.
+  let outputsInRegions = outputs.length > 0;
+  for (const [name, output] of outputs) {
     nonEmpty(name, 'output name');
     if ('region' in output) namesRegion = true;
+    else outputsInRegions = false;
     writer.message(Request.outputs, () => writeOutput(name, output));
   }
-  return { bytes: join(raw), model, id, namesRegion };
+  return { bytes: join(raw), model, id, namesRegion, outputsInRegions };
 }
 
 /** What was written, followed by the tensors' bytes. */

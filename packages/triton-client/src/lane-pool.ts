@@ -104,7 +104,7 @@ export class LanePool implements LaneEvents {
     }
     let answer: StreamAnswer;
     try {
-      answer = decodeStreamAnswer(message);
+      answer = request.encoded.answers?.read(message) ?? decodeStreamAnswer(message);
     } catch (error) {
       this.#fail(lane, request, error);
       return;

@@ -84,6 +84,22 @@ describeTier('driver', 'work in flight', () => {
     expect(stream.query()).toBe(true);
   });
 
+  it('counts as unfinished while a copy of ordinary memory waits for its turn', async () => {
+    const device = await Device.open(0);
+    await using stream = device.createStream();
+    await using memory = await device.alloc(64);
+    expect(stream.query()).toBe(true);
+    const first = stream.copyToDevice(memory, new Uint8Array(64).fill(1));
+    const second = stream.copyToDevice(memory, new Uint8Array(64).fill(2));
+    // Nothing of the second is enqueued yet, which the driver cannot know.
+    expect(stream.query()).toBe(false);
+    await first;
+    expect(stream.query()).toBe(false);
+    await second;
+    await stream.done();
+    expect(stream.query()).toBe(true);
+  });
+
   it('leaves libuv its threads, however many wait', async () => {
     const device = await Device.open(0);
     const streams = Array.from({ length: 64 }, () => device.createStream());

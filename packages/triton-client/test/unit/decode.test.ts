@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { decodeStreamAnswer } from '../../src/decode.js';
 import { type InferParameter, ModelStreamInferResponse } from '../../src/gen/grpc_service.js';
 import { TritonError, tensor } from '../../src/index.js';
+import { RepeatedAnswers } from '../../src/repeated-answers.js';
 
 const FINAL: InferParameter = { parameterChoice: { $case: 'boolParam', value: true } };
 const MORE: InferParameter = { parameterChoice: { $case: 'boolParam', value: false } };
@@ -206,5 +207,34 @@ describe('hostile bytes give a TritonError or an answer, nothing else', () => {
   test('names of the prototype are names like others', () => {
     const { result } = decodeStreamAnswer(answer([], [], { constructor: FINAL }));
     expect(Object.hasOwn(result.parameters, 'constructor')).toBe(true);
+  });
+});
+
+describe('RepeatedAnswers', () => {
+  const plain = (id: string, parameters?: Record<string, InferParameter>) => {
+    const message = answer([{ name: 'a', datatype: 'FP32', shape: [2n, 2n] }], [], parameters);
+    message.write(id, message.indexOf('id-1'));
+    return message;
+  };
+
+  test('reads an answer that repeats to the byte once, and any other anew', () => {
+    const answers = new RepeatedAnswers();
+    const first = answers.read(plain('id-1'));
+    expect(answers.read(plain('id-1'))).toBe(first);
+    const other = answers.read(plain('id-2'));
+    expect([first.result.id, other.result.id]).toEqual(['id-1', 'id-2']);
+    expect(answers.read(plain('id-1', { triton_final_response: MORE })).final).toBe(false);
+    expect(answers.read(plain('id-1')).final).toBe(true);
+  });
+
+  test('does not keep errors, and what it shares cannot be changed', () => {
+    const answers = new RepeatedAnswers();
+    const failed = Buffer.from(
+      ModelStreamInferResponse.encode({ errorMessage: 'no', inferResponse: undefined }).finish(),
+    );
+    expect(answers.read(failed)).not.toBe(answers.read(failed));
+    const { result } = answers.read(plain('id-1'));
+    expect(() => (result.output('a').shape as number[]).push(1)).toThrow(TypeError);
+    expect(() => (result.outputs as unknown[]).pop()).toThrow(TypeError);
   });
 });
