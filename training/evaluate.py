@@ -16,6 +16,7 @@ import torch
 
 import baseline
 from detector.cost import count_cost
+from detector.exported import load_exported
 from detector.network import DecodedDetector, Detector
 from generate import EVALUATION_SEEDS, TRAINING_SEEDS, load
 from sheets import HEIGHT, WIDTH
@@ -69,7 +70,12 @@ def rounded(values: Dict[str, float]) -> Dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="where generate.py put the sheets")
-    parser.add_argument("--weights", type=Path, required=True)
+    parser.add_argument(
+        "--model",
+        type=Path,
+        default=Path(__file__).resolve().parent.parent / "models/defects/1/model.pt",
+        help="TorchScript written by export.py; default: the committed one",
+    )
     parser.add_argument("--sheets", type=int, default=len(EVALUATION_SEEDS))
     parser.add_argument("--results", type=Path, required=True, help="JSON to write")
     options = parser.parse_args()
@@ -82,10 +88,8 @@ def main() -> None:
         # Single precision throughout: TF32 would round the products to 10 bits.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
-        network = Detector()
-        network.load_state_dict(torch.load(options.weights, map_location="cpu"))
-        parameters, flop = count_cost(network, HEIGHT, WIDTH)
-        network.to(device).eval()
+        parameters, flop = count_cost(Detector(), HEIGHT, WIDTH)
+        network = load_exported(options.model).to(device)
         begin = time.monotonic()
         full, truths = run_network(network, options.folder, seeds, 1)
         print(f"{len(seeds)} sheets in {time.monotonic() - begin:.1f} s", flush=True)

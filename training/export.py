@@ -7,21 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from torch import nn
-from torch.nn.utils.fusion import fuse_conv_bn_eval
 
-from detector.network import ConvBnRelu, DecodedDetector, Detector
+from detector.fusing import fuse
+from detector.network import DecodedDetector, Detector
 from sheets import HEIGHT, WIDTH, make_sheet
 
 _MOST_BYTES = 8_000_000
-
-
-def fuse(network: Detector) -> Detector:
-    """Folds each batch norm into the convolution before it (evaluation only), in place."""
-    for block in [m for m in network.modules() if isinstance(m, ConvBnRelu)]:
-        block.conv = fuse_conv_bn_eval(block.conv, block.norm)
-        block.norm = nn.Identity()
-    return network
 
 
 def compare(name: str, expected: np.ndarray, output: np.ndarray) -> None:
