@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Dispenser } from './dispenser.js';
 import { messageOf, PoolError } from './errors.js';
 import type { Lease } from './lease.js';
-import type { SharedRegion } from './region.js';
+import type { Release, SharedRegion } from './region.js';
 import { isUnreachable } from './server-texts.js';
 import { within } from './settle.js';
 import type { Slot, SlotOwner, SlotState } from './slot.js';
@@ -113,6 +113,12 @@ export class SlotKeeper implements SlotOwner {
     this.#restoring ??= this.#restoreIdle().finally(() => {
       this.#restoring = undefined;
     });
+  }
+
+  regionReleased(region: SharedRegion, release: Release): void {
+    if (release.proven) return;
+    if (release.freed) this.#unproven.push({ region: region.name, reason: release.reason });
+    else this.#retire(region, release.reason);
   }
 
   #repair(work: Promise<void>): void {
@@ -272,8 +278,7 @@ export class SlotKeeper implements SlotOwner {
     }
     const release = await region.release(signal);
     if (release.proven) await closeStream(slot);
-    else if (release.freed) this.#unproven.push({ region: region.name, reason: release.reason });
-    else this.#retire(region, release.reason);
+    this.regionReleased(region, release);
   }
 }
 

@@ -63,3 +63,15 @@ export function messageMemory(plan: SlotPlan): SlotMemory {
     view: (byteOffset, byteLength) => bytes.subarray(byteOffset, byteOffset + byteLength),
   };
 }
+
+/** Copies the first `byteLength` bytes from one slot's memory to another's of the same kind. */
+export async function copyBytes(from: SlotMemory, to: SlotMemory, byteLength: number): Promise<void> {
+  const source = from.view(0, byteLength);
+  const target = to.view(0, byteLength);
+  if (source instanceof Uint8Array && target instanceof Uint8Array) {
+    target.set(source);
+  } else if (!(source instanceof Uint8Array) && !(target instanceof Uint8Array)) {
+    to.stream?.copy(target, source);
+    await to.stream?.done();
+  }
+}

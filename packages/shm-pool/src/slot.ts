@@ -5,10 +5,11 @@ import type { ClientCall, ClientCallOptions, ClientRequest, ClientResult, Settle
 import { asError, checkedInteger, PoolError } from './errors.js';
 import { type SlotPlan, unknownTensor } from './layout.js';
 import { Lease } from './lease.js';
+import type { Release, SharedRegion } from './region.js';
 import { outputTooLarge, Reply } from './reply.js';
 import { missingRegion, tooSmallOutput } from './server-texts.js';
 import { settlementNow, within } from './settle.js';
-import { type SlotMemory, type SlotMemoryFactory, SlotTensor } from './slot-memory.js';
+import { copyBytes, type SlotMemory, type SlotMemoryFactory, SlotTensor } from './slot-memory.js';
 import { describeRequest, type InferOptions, individualRequest, isIndividual, remaining } from './slot-request.js';
 
 /** `'detached'`: the server may still be at the lost lease's request. `'quarantined'`: the second proof is under way. */
@@ -24,6 +25,8 @@ export interface SlotOwner {
   slotFailed(slot: Slot, cause: unknown): void;
   /** The server does not know the slot's region: others may be missing too. */
   regionMissing(slot: Slot): void;
+  /** A region without an unanswered request was released, or could not be. */
+  regionReleased(region: SharedRegion, release: Release): void;
 }
 
 export interface SlotModel {
@@ -298,18 +301,18 @@ export class Slot {
     const { region } = this.#memory;
     if (region === undefined) return;
     this.#registered = false;
-    if (region.kind === 'cuda' || !(await region.isListed())) {
+    if (!(await region.isListed())) {
       await region.reregister();
       this.moveTo(this.#memory);
       return;
     }
+    // Unknown to a request and listed all the same, as behind a load balancer: leave that registration alone.
+    const old = this.#memory;
     const fresh = await this.#factory.create();
-    const { inputByteLength } = this.#model.plan;
-    const source = this.#memory.view(0, inputByteLength);
-    const target = fresh.view(0, inputByteLength);
-    if (source instanceof Uint8Array && target instanceof Uint8Array) target.set(source);
+    await copyBytes(old, fresh, this.#model.plan.inputByteLength);
     this.moveTo(fresh);
-    await region.release(AbortSignal.timeout(5000));
+    this.#owner.regionReleased(region, await region.release(AbortSignal.timeout(5000)));
+    await old.stream?.close();
   }
 
   /** Takes memory whose region is registered, and prepares the request for it. */

@@ -135,6 +135,21 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
       expect(server.calls.register).toBe(before);
     });
 
+    test('a region that is unknown to a request and listed all the same: fresh memory, the bytes kept', async () => {
+      const opened = await open(1);
+      const [name = ''] = server.regionNames;
+      await opened.run(async (lease) => {
+        await lease.input('IN').write(pattern(7));
+        server.nextAnswer = new FakeError('TRITON_NOT_FOUND', `Unable to find shared memory region: '${name}'`);
+        const reply = await lease.infer();
+        expect(await reply.output<'FP32'>('OUT').read()).toEqual(pattern(7));
+        await roundTrip(lease, 8);
+      });
+      expect(server.regionNames).toHaveLength(1);
+      expect(server.regionNames).not.toContain(name);
+      expect(opened.stats).toMatchObject({ idle: 1, retired: 0 });
+    });
+
     test('a request is repeated once, not for ever', async () => {
       const opened = await open(1);
       const { infer } = server;
