@@ -5,7 +5,7 @@
 // built packages, their dependencies, tests, benchmarks and peers), data.tar.xz (models and samples) and run.sh, which
 // unpacks and runs.
 // Each part stays below 34 MB, so that one fits into a transfer beside the tree. A part whose inputs did not change is
-// left as it is. Needs `npm run setup` (or `npm test`) and a build to have been run; xz, tar and python3 with pip.
+// left as it is. Builds the packages first. Needs `npm run setup` to have been run, xz, tar, and python3 with pip.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -95,6 +95,12 @@ function stageNode(stage) {
 async function stageApp(stage) {
   const app = join(stage, 'app');
   const backend = await buildBackend();
+  const tools = join(root, '.zerohop', 'tools', 'node_modules', '.bin');
+  execFileSync(join(root, 'node_modules/.bin/turbo'), ['run', 'build', 'build:native', '--output-logs=errors-only'], {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, PATH: `${tools}:${process.env.PATH}` },
+  });
   const tracked = sources()
     .filter((file) => /^(packages|apps|tools|tests|bench|scripts\/gpu)\/|^[^/]+\.(json|ts|yaml)$/.test(file))
     .filter((file) => !/^bench\/results\/|\/native\/src\/|\.md$/.test(file));
@@ -105,20 +111,15 @@ async function stageApp(stage) {
     .filter((file) => /^((packages|apps|tools)\/[^/]+|bench)\/package\.json$/.test(file))
     .map(dirname);
   for (const workspace of workspaces) {
-    const { name, scripts } = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8'));
-    if (scripts?.build !== undefined && !existsSync(join(root, workspace, 'dist')))
-      fail(`${name} is not built: run "pnpm build"`);
+    const { name } = JSON.parse(readFileSync(join(root, workspace, 'package.json'), 'utf8'));
     for (const built of ['dist', 'native/prebuilds']) {
       if (existsSync(join(root, workspace, built)))
-        copyTree(app, join(workspace, built), (file) => !/\.(map|d\.ts)$/.test(file));
+        copyTree(app, join(workspace, built), (file) => !file.endsWith('.d.ts'));
     }
     const link = join(app, 'node_modules', name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(relative(dirname(link), join(app, workspace)), link);
   }
-  if (!existsSync(join(root, 'packages/cuda-native/native/prebuilds')))
-    fail('the addon is not built: run "pnpm build"');
-
   const ours = new Set(workspaces.map((workspace) => join(root, workspace)));
   const roots = [
     ...[...ours].flatMap((from) => dependenciesOf(from).map((name) => ({ name, from }))),
@@ -206,14 +207,13 @@ function digest(stage) {
 }
 
 async function compress(stage, target) {
-  const tar = spawn(
-    'tar',
-    ['-C', stage, '--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '-cf', '-', '.'],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
+  const plain = ['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner'];
+  const tar = spawn('tar', ['-C', stage, ...plain, '-cf', '-', ...readdirSync(stage)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
   const unfinished = `${target}.unfinished`;
   const out = openSync(unfinished, 'w');
-  const xz = spawn('xz', ['-7', '-T2', '-c'], { stdio: [tar.stdout, out, 'inherit'] });
+  const xz = spawn('xz', ['-6', '-T2', '-c'], { stdio: [tar.stdout, out, 'inherit'] });
   const ended = (child) =>
     new Promise((resolve, reject) => {
       child.on('error', reject);
