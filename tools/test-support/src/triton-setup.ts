@@ -5,7 +5,7 @@ import { backendDirectories, modelNames, modelRepositories } from './triton.js';
 
 /** Global set-up of the tiers that need a real server: starts one for all their files and ends it afterwards. */
 export default async function setup(project: TestProject): Promise<(() => Promise<void>) | undefined> {
-  if (missing('triton') !== undefined) {
+  if (missing('triton') !== undefined || (project.name === 'gpu' && missing('gpu') !== undefined)) {
     project.provide('triton', undefined);
     return undefined;
   }
