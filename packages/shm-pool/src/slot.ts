@@ -53,6 +53,8 @@ export class Slot {
   /** False after a refused re-registration: the next request has to register first. */
   #registered = true;
   #lease: Lease | undefined;
+  /** The last answer that was found to be what the slot was planned for. */
+  #checkedResult: ClientResult | undefined;
   #inFlight = false;
   #holds = 0;
   #whenNoHolds: (() => void)[] = [];
@@ -237,7 +239,10 @@ export class Slot {
 
   #answered(lease: Lease, result: ClientResult): Reply {
     this.#ended(lease, 'answered');
-    return new Reply(lease, result, this.#outputs);
+    // A client may give the same object for an answer that repeats.
+    const reply = new Reply(lease, result, this.#outputs, { checked: result === this.#checkedResult });
+    this.#checkedResult = result;
+    return reply;
   }
 
   async #refused(
