@@ -55,7 +55,7 @@ export function createProgram(version: string, handlers: Handlers, output: Outpu
     .option('--score <n>', 'leave out objects below this score', fraction, 0.25)
     .option('--iou <n>', 'overlap above which the lower of two boxes of a class is dropped', fraction, 0.45)
     .option('--out <dir>', 'write an annotated picture of each image into this directory')
-    .option('--json [file]', 'write the results as JSON; alone or with - to stdout')
+    .option('--json [file]', 'write the results as JSON: --json=FILE, or --json alone for stdout')
     .action(async (images, { json, ...options }) => {
       await handlers.detect(images, {
         ...options,

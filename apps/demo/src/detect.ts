@@ -34,6 +34,7 @@ export async function detect(
   const results: DetectResult[] = [];
   const failures: DetectFailure[] = [];
   let exitCode: ExitCode = ExitCode.ok;
+  let cutShort = false;
   let session: Session | undefined;
   try {
     for (const path of images) {
@@ -56,11 +57,12 @@ export async function detect(
       }
     }
   } catch (error) {
+    cutShort = true;
     if (!signal.aborted) exitCode = terminal.fail(error);
   }
   const leftOver = (await session?.close()) ?? [];
   // After a failure that is most likely its consequence, and one sentence says enough.
-  if (exitCode === ExitCode.ok) for (const error of leftOver) terminal.warn(error);
+  if (!cutShort) for (const error of leftOver) terminal.warn(error);
   signal.throwIfAborted();
   if (options.json !== undefined && results.length > 0) {
     const report: DetectReport = failures.length === 0 ? { results } : { results, failures };

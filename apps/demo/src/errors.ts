@@ -57,13 +57,13 @@ export function describeError(error: unknown): Failure {
   if (code === undefined) {
     return {
       code: 'ERR_INTERNAL',
-      sentence: `This is a fault of zerohop, run again with ZEROHOP_DEBUG=1 and report what it prints: ${messageOf(error)}`,
+      sentence: `This is a fault of zerohop, run again with ZEROHOP_DEBUG=1 and report what it prints: ${sentenceOf(error)}`,
       exitCode: ExitCode.failed,
     };
   }
   return {
     code,
-    sentence: messageOf(error),
+    sentence: sentenceOf(error),
     exitCode: environmentCodes.has(code) ? ExitCode.environment : ExitCode.failed,
   };
 }
@@ -84,7 +84,7 @@ export function codeOf(error: unknown): string | undefined {
 }
 
 /** The message as one line that ends like a sentence. */
-function messageOf(error: unknown): string {
+export function sentenceOf(error: unknown): string {
   const text = (error instanceof Error ? error.message : String(error)).replace(/\s+/g, ' ').trim();
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }

@@ -106,10 +106,12 @@ export class Pipeline {
         closeTimeoutMs: closeLimitMs,
       });
       cleanup.defer(() => client.close());
-      const server = await client.serverMetadata().catch((cause: unknown) => {
-        throw unreachable(url, cause);
-      });
-      const model = await readDetectorModel(client, options.model, url);
+      const { server, model } = await closedOnAbort(client, signal, async () => ({
+        server: await client.serverMetadata().catch((cause: unknown) => {
+          throw unreachable(url, cause);
+        }),
+        model: await readDetectorModel(client, options.model, url),
+      }));
       const labels = await resolveLabels({
         file: options.labels,
         model: model.name,
@@ -183,6 +185,20 @@ export class Pipeline {
   /** Unregisters and frees the memory and ends the connection. @returns what went wrong on the way */
   async close(): Promise<unknown[]> {
     return this.#cleanup.run();
+  }
+}
+
+/** Lets `signal` end calls that take none: closing the client does, and nothing is registered yet. */
+async function closedOnAbort<T>(client: TritonClient, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const close = (): void => void client.close();
+  signal.addEventListener('abort', close);
+  try {
+    return await work();
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error;
+  } finally {
+    signal.removeEventListener('abort', close);
   }
 }
 

@@ -19,15 +19,9 @@ export async function run(words: readonly string[], env: NodeJS.ProcessEnv): Pro
   const interrupt = new Interrupt((name) => {
     terminal.progress(`zerohop: ${name} received, closing everything; once more ends it at once`);
   });
-  // A reader that went away (`zerohop … | head`) is no failure of ours, and nothing is left to be said to it.
-  for (const stream of [process.stdout, process.stderr]) {
-    stream.on('error', (error) => {
-      if (codeOf(error) !== 'EPIPE') throw error;
-    });
-  }
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {
-    if (!toldElsewhere.has(codeOf(warning) ?? '')) terminal.warn(warning);
+    if (!toldElsewhere.has(codeOf(warning) ?? '')) terminal.notice(warning);
   });
   let exitCode: number = ExitCode.ok;
   const program = createProgram(
@@ -37,16 +31,18 @@ export async function run(words: readonly string[], env: NodeJS.ProcessEnv): Pro
         exitCode = await detect(images, options, interrupt.signal, terminal);
       },
     },
-    { out: (text) => process.stdout.write(text), err: (text) => process.stderr.write(text) },
+    { out: (text) => terminal.print(text), err: (text) => process.stderr.write(text) },
   );
   try {
-    await program.parseAsync(spellOutJson(words), { from: 'user' });
+    await program.parseAsync(spellOutJson(words), { from: 'user' }).catch((error: unknown) => {
+      // Commander ends --help and --version with 0, and has said itself what is wrong with a command line.
+      if (!(error instanceof CommanderError)) throw error;
+      exitCode = error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
+    });
+    await terminal.flush();
     return interrupt.exitCode ?? exitCode;
   } catch (error) {
-    if (interrupt.exitCode !== undefined) return interrupt.exitCode;
-    // Commander ends --help and --version with 0, and has said itself what is wrong with a command line.
-    if (error instanceof CommanderError) return error.exitCode === 0 ? ExitCode.ok : ExitCode.usage;
-    return terminal.fail(error);
+    return interrupt.exitCode ?? terminal.fail(error);
   } finally {
     interrupt[Symbol.dispose]();
   }

@@ -152,6 +152,17 @@ describeTier('triton', 'bad input', () => {
     expect(json.stderr).toMatch(/^zerohop: The directory of .*r\.json does not exist; create it first\.\n$/);
   });
 
+  it('a stdout that is full', async () => {
+    const through = ['sh', '-c', 'exec "$@" > /dev/full', 'sh'];
+    const refusal = /zerohop: The results can't be written to stdout: ENOSPC.*\.\n$/;
+    for (const words of [['--help'], ['detect', sample, ...url()], ['detect', sample, ...url(), '--json']]) {
+      const { code, stderr } = await runCli(words, { through });
+      expect(stderr).toMatch(refusal);
+      expect(stderr).not.toMatch(/^\s+at /m);
+      expect(code).toBe(1);
+    }
+  });
+
   it('a wrong command line', async () => {
     const { code, stdout, stderr } = await runCli(['detect', sample, '--transport', 'fast']);
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
