@@ -28,6 +28,12 @@ def compare(name: str, expected: np.ndarray, output: np.ndarray) -> None:
         raise SystemExit(f"{name} differs from PyTorch")
 
 
+def allows_tf32(script: torch.jit.ScriptModule) -> bool:
+    """Whether any traced convolution has `allow_tf32`, its last argument, set."""
+    convolutions = [n for n in script.inlined_graph.nodes() if n.kind() == "aten::_convolution"]
+    return any(list(node.inputs())[-1].toIValue() for node in convolutions)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--weights", type=Path, required=True)
@@ -56,7 +62,12 @@ def main() -> None:
             output_names=["output0"],
             **legacy,
         )
-        torch.jit.trace(model, images, check_trace=False).save(str(script_path))
+        # A trace keeps the flag of the moment for every convolution; the user's own would come too late.
+        torch.backends.cudnn.allow_tf32 = False
+        script = torch.jit.trace(model, images, check_trace=False)
+        if allows_tf32(script):
+            raise SystemExit("the trace would round products to TF32's 10 bits on a GPU")
+        script.save(str(script_path))
         compare(
             "TorchScript",
             expected,

@@ -72,7 +72,8 @@ class _GpuNetwork:
             )
         self._torch = torch
         self._device = torch.device("cuda", device_id)
-        # TF32 keeps 10 bits of each factor: scores would differ from the CPU's in the third digit.
+        # TF32 keeps 10 bits of each factor: scores would differ from the CPU's in the third digit. A traced
+        # convolution has a flag of its own, which export.py clears.
         torch.backends.cuda.matmul.allow_tf32 = False
         torch.backends.cudnn.allow_tf32 = False
         self._network = torch.jit.load(
