@@ -36,6 +36,15 @@ export function nonEmpty(value: unknown, name: string): string {
   return value;
 }
 
+/** An AbortSignal by its shape, so that one of another realm or a polyfill passes. */
+export function abortSignal(value: unknown, name: string): void {
+  const { aborted, addEventListener, removeEventListener } = Object(value) as Partial<AbortSignal>;
+  const fits = typeof aborted === 'boolean' && [addEventListener, removeEventListener].every(isFunction);
+  if (!fits) throw typeError('AbortSignal', name, value);
+}
+
+const isFunction = (value: unknown): boolean => typeof value === 'function';
+
 /** A 64-bit count of the protocol as a number. */
 export function exactNumber(value: bigint, name: string): number {
   const number = Number(value);

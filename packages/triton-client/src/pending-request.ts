@@ -1,4 +1,4 @@
-import { integer, milliseconds, typeError } from './check.js';
+import { abortSignal, integer, milliseconds, typeError } from './check.js';
 import type { EncodedRequest } from './encode.js';
 import { TritonError } from './errors.js';
 import type { FifoEntry } from './fifo.js';
@@ -41,6 +41,7 @@ export class PendingRequest implements FifoEntry<PendingRequest> {
         ? DEFAULT_DETACH_LIMIT_MS
         : milliseconds(options.detachLimitMs, 'detachLimitMs');
     if (options?.timeoutMs !== undefined) integer(milliseconds(options.timeoutMs, 'timeoutMs'), 'timeoutMs', 1);
+    if (options?.signal !== undefined) abortSignal(options.signal, 'signal');
     const answer = new Promise<InferResult>((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

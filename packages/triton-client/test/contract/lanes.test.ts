@@ -240,9 +240,27 @@ describe('a caller that stops waiting', () => {
     [{ timeoutMs: 2 ** 31 }, RangeError],
     [{ detachLimitMs: -1 }, RangeError],
     [{ onAbort: 'ignore' }, TypeError],
+    [{ signal: null }, TypeError],
   ])('wrong options %j throw', async (options, kind) => {
     await connect();
     expect(() => client.infer('m', IN_REGION, options as object)).toThrow(kind);
+  });
+
+  test('a controller in place of its signal throws, and costs no other request its place in the queue', async () => {
+    await connect({ lanes: 1 });
+    const busy = client.infer('m', IN_REGION);
+    const exchange = await server.next();
+    const queued = client.infer('m', IN_REGION);
+    const options = { signal: new AbortController(), timeoutMs: 10 } as unknown as CallOptions;
+    expect(() => client.infer('m', IN_REGION, options)).toThrow(
+      'Expected AbortSignal for signal but received [object AbortController] of type object',
+    );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(client.stats).toMatchObject({ requests: 2, queued: 1 });
+    exchange.answer();
+    await busy;
+    (await server.next()).answer();
+    await queued;
   });
 });
 
