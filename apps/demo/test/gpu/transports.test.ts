@@ -1,5 +1,5 @@
 import { describeTier, sharedTriton, takeSnapshot } from '@zerohop/test-support';
-import { TritonClient, TritonClient } from '@zerohop/triton-client';
+import { TritonClient } from '@zerohop/triton-client';
 import { expect, it } from 'vitest';
 import type { DetectReport, DetectResult } from '../../src/report.js';
 import { differences } from '../support/boxes.js';
@@ -19,16 +19,6 @@ describeTier('gpu', 'zerohop detect on a GPU', () => {
     await using client = new TritonClient(sharedTriton().grpcUrl);
     const { instanceGroups } = await client.modelConfig('defects');
     expect(instanceGroups.map(({ kind, gpus }) => ({ kind, gpus }))).toEqual([{ kind: 'KIND_GPU', gpus: [0] }]);
-  });
-
-  it('asks a model that runs on GPU 0 without being told', async () => {
-    const client = new TritonClient(sharedTriton().grpcUrl);
-    try {
-      const { instanceGroups } = await client.modelConfig('defects');
-      expect(instanceGroups).toMatchObject([{ kind: 'KIND_GPU', gpus: [0] }]);
-    } finally {
-      await client.close();
-    }
   });
 
   it('finds the same over CUDA shared memory, system shared memory, in the message, and on a CPU', async () => {
