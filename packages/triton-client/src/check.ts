@@ -44,10 +44,3 @@ export function abortSignal(value: unknown, name: string): void {
 }
 
 const isFunction = (value: unknown): boolean => typeof value === 'function';
-
-/** A 64-bit count of the protocol as a number. */
-export function exactNumber(value: bigint, name: string): number {
-  const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw rangeError('integer within 2^53', name, value);
-  return number;
-}

@@ -1,6 +1,5 @@
-import { exactNumber } from './check.js';
+import { exactNumber, unreadable } from './answers.js';
 import { isDatatype } from './datatype.js';
-import { TritonError } from './errors.js';
 import type {
   InferStatistics,
   ModelMetadataResponse,
@@ -16,7 +15,11 @@ export function toModelMetadata(answer: ModelMetadataResponse): ModelMetadata {
   const tensors = (list: ModelMetadataResponse['inputs']) =>
     list.map(({ name, datatype, shape }) => {
       if (!isDatatype(datatype)) throw unreadable('ModelMetadata', `tensor '${name}' has the datatype '${datatype}'`);
-      return { name, datatype, shape: shape.map((dimension) => exactNumber(dimension, `shape of '${name}'`)) };
+      return {
+        name,
+        datatype,
+        shape: shape.map((dimension) => exactNumber('ModelMetadata', `a dimension of '${name}'`, dimension)),
+      };
     });
   return {
     name: answer.name,
@@ -59,14 +62,14 @@ export function toModelStatistics(statistics: WireStatistics): ModelStatistics {
   const durations = statistics.inferenceStats;
   const of = (key: keyof InferStatistics): DurationStatistic => {
     const { count, ns } = durations?.[key] ?? NONE;
-    return { count: exactNumber(count, key), totalNs: ns };
+    return { count: exactNumber('ModelStatistics', `the count of ${key}`, count), totalNs: ns };
   };
   return {
     name: statistics.name,
     version: statistics.version,
-    inferenceCount: exactNumber(statistics.inferenceCount, 'inference_count'),
-    executionCount: exactNumber(statistics.executionCount, 'execution_count'),
-    lastInferenceMs: exactNumber(statistics.lastInference, 'last_inference'),
+    inferenceCount: exactNumber('ModelStatistics', 'inference_count', statistics.inferenceCount),
+    executionCount: exactNumber('ModelStatistics', 'execution_count', statistics.executionCount),
+    lastInferenceMs: exactNumber('ModelStatistics', 'last_inference', statistics.lastInference),
     success: of('success'),
     fail: of('fail'),
     queue: of('queue'),
@@ -74,12 +77,4 @@ export function toModelStatistics(statistics: WireStatistics): ModelStatistics {
     computeInfer: of('computeInfer'),
     computeOutput: of('computeOutput'),
   };
-}
-
-function unreadable(method: string, details: string): TritonError {
-  return new TritonError(`The answer to ${method} cannot be read: ${details}`, {
-    code: 'TRITON_MALFORMED_RESPONSE',
-    method,
-    details,
-  });
 }

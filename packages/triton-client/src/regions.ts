@@ -1,4 +1,5 @@
-import { exactNumber, integer, nonEmpty, rangeError, typeError } from './check.js';
+import { exactNumber } from './answers.js';
+import { integer, nonEmpty, rangeError, typeError } from './check.js';
 import type { UnaryMethod } from './connection.js';
 import { TritonError } from './errors.js';
 import { GRPCInferenceServiceService as Service } from './gen/grpc_service.js';
@@ -37,8 +38,8 @@ export function systemRegions(call: ControlCall): SystemRegions {
       return Object.values(answer?.regions ?? {}).map((region) => ({
         name: region.name,
         key: region.key,
-        byteOffset: exactNumber(region.offset, 'offset'),
-        byteLength: exactNumber(region.byteSize, 'byte_size'),
+        byteOffset: exactNumber('SystemSharedMemoryStatus', `the offset of '${region.name}'`, region.offset),
+        byteLength: exactNumber('SystemSharedMemoryStatus', `the size of '${region.name}'`, region.byteSize),
       }));
     },
   };
@@ -68,8 +69,8 @@ export function cudaRegions(call: ControlCall): CudaRegions {
       const answer = await unlessUnknown(call('CudaSharedMemoryStatus', Service.cudaSharedMemoryStatus, request));
       return Object.values(answer?.regions ?? {}).map((region) => ({
         name: region.name,
-        deviceId: exactNumber(region.deviceId, 'device_id'),
-        byteLength: exactNumber(region.byteSize, 'byte_size'),
+        deviceId: exactNumber('CudaSharedMemoryStatus', `the device of '${region.name}'`, region.deviceId),
+        byteLength: exactNumber('CudaSharedMemoryStatus', `the size of '${region.name}'`, region.byteSize),
       }));
     },
   };

@@ -1,0 +1,48 @@
+import { describe, expect, test } from 'vitest';
+import { toModelMetadata, toModelStatistics } from '../../src/control.js';
+import { type ControlCall, cudaRegions, systemRegions } from '../../src/regions.js';
+
+const HUGE = 2n ** 60n;
+
+/** A server that gives this answer to every call. */
+const answering =
+  (answer: unknown): ControlCall =>
+  () =>
+    Promise.resolve(answer) as never;
+
+describe('answers of the control calls that cannot be right are errors of the server, not of the caller', () => {
+  const metadata = (datatype: string, shape: bigint[]) => ({
+    name: 'm',
+    versions: ['1'],
+    platform: '',
+    inputs: [{ name: 'a', datatype, shape }],
+    outputs: [],
+  });
+
+  test('metadata', () => {
+    expect(toModelMetadata(metadata('FP32', [-1n, 3n])).inputs[0]?.shape).toEqual([-1, 3]);
+    for (const wrong of [metadata('FP32', [HUGE]), metadata('FP7', [1n])]) {
+      expect(() => toModelMetadata(wrong)).toThrow(
+        expect.objectContaining({ code: 'TRITON_MALFORMED_RESPONSE', method: 'ModelMetadata' }),
+      );
+    }
+  });
+
+  test('statistics', () => {
+    const statistics = { inferenceCount: 1n, executionCount: HUGE, lastInference: 0n, inferenceStats: undefined };
+    expect(() => toModelStatistics(statistics as never)).toThrow(
+      expect.objectContaining({ code: 'TRITON_MALFORMED_RESPONSE', details: `execution_count is ${HUGE}` }),
+    );
+  });
+
+  test('regions', async () => {
+    const region = { name: 'r', key: '/r', offset: 0n, byteSize: HUGE, deviceId: 0n };
+    const call = answering({ regions: { r: region } });
+    for (const regions of [systemRegions(call), cudaRegions(call)]) {
+      await expect(regions.status()).rejects.toMatchObject({
+        code: 'TRITON_MALFORMED_RESPONSE',
+        details: `the size of 'r' is ${HUGE}`,
+      });
+    }
+  });
+});
