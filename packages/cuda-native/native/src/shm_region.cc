@@ -2,13 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -28,14 +29,26 @@ class Names {
     return *names;
   }
 
-  // Gives the file at `temporary` its name, unless that is taken. 0 or an errno.
-  int Publish(const std::string& temporary, const std::string& path) {
+  // Makes an empty file, locked by `fd`, under `path`. It appears there already locked: it is made under a name that
+  // nobody knows, and renamed. 0 or an errno, with the function that failed.
+  int Make(const std::string& path, mode_t mode, FileDescriptor* fd, const char** call) {
+    *call = "getrandom";
+    uint64_t nonce = 0;
+    if (getrandom(&nonce, sizeof nonce, 0) != sizeof nonce) return errno;
+    char temporary[64];
+    // The pid is for people. Containers that share /dev/shm each count their own, so it makes no name unique.
+    snprintf(temporary, sizeof temporary, "%s/.zerohop-%d-%016" PRIx64 ".tmp", kDirectory, getpid(), nonce);
+
+    // Under the lock from beginning to end, so that an orderly exit finds no file half made; nothing in here waits.
     std::lock_guard<std::mutex> lock(mutex_);
+    *call = "open";
     // Nobody would remove it any more.
     if (ended_) return ECANCELED;
-    if (renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) return errno;
-    paths_.insert(path);
-    return 0;
+    *fd = FileDescriptor(open(temporary, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, mode));
+    if (fd->get() < 0) return errno;
+    const int error = Publish(temporary, path, mode, fd->get(), call);
+    if (error != 0) unlink(temporary);
+    return error;
   }
 
   // Removes the name if it is still one of ours, exactly once.
@@ -52,6 +65,18 @@ class Names {
   }
 
  private:
+  int Publish(const char* temporary, const std::string& path, mode_t mode, int fd, const char** call) {
+    // The umask must not decide who may share the region.
+    *call = "fchmod";
+    if (fchmod(fd, mode) != 0) return errno;
+    *call = "flock";
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) return errno;
+    *call = "renameat2";
+    if (renameat2(AT_FDCWD, temporary, AT_FDCWD, path.c_str(), RENAME_NOREPLACE) != 0) return errno;
+    paths_.insert(path);
+    return 0;
+  }
+
   std::mutex mutex_;
   std::set<std::string> paths_;
   bool ended_ = false;
@@ -100,38 +125,17 @@ Status FreeBytes(uint64_t* bytes) {
   return Status::Ok();
 }
 
-// The name appears already locked: the file is made under a temporary name, locked, and renamed. A process killed in
-// between leaves at most an empty, unlocked file.
+// A process killed before the file has its name leaves at most an empty, unlocked file under another.
 Status CreateRegion(const std::string& path, uint64_t size, mode_t mode, Region* region) {
-  static std::atomic<uint32_t> counter{0};
   uint64_t free = 0;
   const Status known = FreeBytes(&free);
   if (!known.ok()) return known;
   if (size > free) return Full("statvfs", path, size);
 
-  const std::string temporary = std::string(kDirectory) + "/.zerohop-" + std::to_string(getpid()) + "-" +
-                                std::to_string(counter.fetch_add(1)) + ".tmp";
-  FileDescriptor fd(open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, mode));
-  if (fd.get() < 0 && errno == EEXIST) {
-    // Left by a dead process that had our pid: no live one can be using this name.
-    unlink(temporary.c_str());
-    fd = FileDescriptor(open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, mode));
-  }
-  if (fd.get() < 0) {
-    return errno == ENOSPC ? Full("open", path, size) : Status::System("open", errno, temporary);
-  }
-  // The umask must not decide who may share the region.
-  int error = fchmod(fd.get(), mode) != 0 ? errno : 0;
-  const char* call = "fchmod";
-  if (error == 0) {
-    call = "flock";
-    error = flock(fd.get(), LOCK_EX | LOCK_NB) != 0 ? errno : 0;
-  }
-  if (error == 0) {
-    call = "renameat2";
-    error = Names::Instance().Publish(temporary, path);
-  }
-  if (error != 0) unlink(temporary.c_str());
+  FileDescriptor fd;
+  const char* call = "";
+  int error = Names::Instance().Make(path, mode, &fd, &call);
+  if (error == ENOSPC) return Full(call, path, size);
   if (error == EEXIST) return Status::SharedMemory(call, error, "exists", path + " exists");
   if (error != 0) return Status::System(call, error, path);
 

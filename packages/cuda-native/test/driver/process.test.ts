@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { describeTier } from '@zerohop/test-support';
 import { expect, it } from 'vitest';
 import { SharedMemory } from '../../src/index.js';
@@ -44,11 +44,16 @@ describeTier('driver', 'the end of a process', () => {
     expect(existsSync(`/dev/shm${name}`)).toBe(false);
   });
 
-  it('removes a name that is still being made', async () => {
+  it('removes names that are still being made, and the files that would have got them', async () => {
     const name = key();
-    const ended = await run(`zerohop.SharedMemory.create('${name}', 1 << 28); setTimeout(() => process.exit(3), 2);`);
+    const ended = await run(`
+      console.log(process.pid);
+      for (let i = 0; i < 64; i += 1) zerohop.SharedMemory.create('${name}-' + i, 1 << 22);
+      setTimeout(() => process.exit(3), 2);
+    `);
     expect(ended.code).toBe(3);
-    expect(existsSync(`/dev/shm${name}`)).toBe(false);
+    const ours = [`${name.slice(1)}-`, `.zerohop-${ended.stdout.trim()}-`];
+    expect(readdirSync('/dev/shm').filter((entry) => ours.some((start) => entry.startsWith(start)))).toEqual([]);
   });
 
   it('by kill -9 leaves a name that is not locked', async () => {
@@ -142,7 +147,7 @@ describeTier('driver', 'worker threads', () => {
       `
         import { Worker } from 'node:worker_threads';
         import { once } from 'node:events';
-        import { existsSync } from 'node:fs';
+        import { existsSync, readdirSync } from 'node:fs';
         for (let round = 0; round < 5; round += 1) {
           const each = ${worker(`
             await zerohop.SharedMemory.create('${name}', 4096);

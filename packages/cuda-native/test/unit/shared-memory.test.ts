@@ -182,6 +182,22 @@ function tests(): void {
     }
   });
 
+  it('leaves alone what a process of the same pid, in another container, is making', async () => {
+    const { stdout, stderr } = await run(
+      `const { openSync, existsSync, rmSync } = await import('node:fs');
+       const theirs = Array.from({ length: 8 }, (_, i) => '/dev/shm/.zerohop-' + process.pid + '-' + i + '.tmp');
+       for (const path of theirs) openSync(path, 'wx');
+       try {
+         for (let i = 0; i < theirs.length; i += 1) (await zerohop.SharedMemory.create('${key()}-' + i, 1)).close();
+         console.log(theirs.filter((path) => existsSync(path)).length);
+       } finally {
+         for (const path of theirs) rmSync(path, { force: true });
+       }`,
+    );
+    expect(stderr).toBe('');
+    expect(stdout.trim()).toBe('8');
+  });
+
   it('makes many regions at once', async () => {
     const made = await Promise.all(Array.from({ length: 50 }, (_, i) => SharedMemory.create(key(), PAGE + i)));
     made.forEach((memory, i) => {
