@@ -182,7 +182,7 @@ export interface NativeFailure {
  * After these the driver refuses every later call on the context ("the context cannot be used", "process must be
  * terminated and relaunched" in the description of CUresult).
  */
-const STICKY = new Set([214, 220, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721]);
+const STICKY = new Set([214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810]);
 
 const ADVICE: Record<CudaUnavailableReason, string> = {
   'no-prebuild': 'Use Linux with glibc on x64 or arm64',
