@@ -52,8 +52,8 @@ function containerOf(bytes: Uint8Array): Container | undefined {
 
 /**
  * Decodes a JPEG, PNG, WebP or TIFF into upright 8-bit RGB in memory of its own. Grey, palette, CMYK and 16-bit
- * pictures are converted to sRGB; transparency is blended over black; of an animation the first frame is taken. The
- * work runs on libuv's thread pool (4 threads unless `UV_THREADPOOL_SIZE` says otherwise), not on the JS thread. The
+ * pictures are converted to sRGB; transparency is blended over black; of an animation the first frame is taken. What
+ * the decoder notices is refused; a JPEG has no checksum, so changed bytes inside one may go unnoticed. The work runs on libuv's thread pool (4 threads unless `UV_THREADPOOL_SIZE` says otherwise), not on the JS thread. The
  * bytes must not change until the promise settles.
  * @throws PreprocError ERR_DECODER_UNAVAILABLE, ERR_IMAGE_UNSUPPORTED, ERR_IMAGE_CORRUPT, ERR_IMAGE_TOO_LARGE
  */
@@ -71,8 +71,9 @@ export async function decodeImage(bytes: Uint8Array, options: DecodeOptions = {}
   }
   const factory = await loadSharp();
   try {
-    // 'truncated' and not 'none': the latter returns a picture of full size for half a file.
-    const { data, info } = await factory(bytes, { autoOrient, failOn: 'truncated', limitInputPixels })
+    // 'error': below it half a file, or a TIFF whose checksums are wrong, gives a picture of full size; above it
+    // 'warning' refuses what cameras and scanners really write.
+    const { data, info } = await factory(bytes, { autoOrient, failOn: 'error', limitInputPixels })
       .toColourspace('srgb')
       .flatten({ background: '#000' })
       .raw()

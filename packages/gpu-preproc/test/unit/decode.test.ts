@@ -111,6 +111,22 @@ describe('decodeImage refuses', () => {
   });
 
   test.each([
+    ['PNG', () => png()],
+    [
+      'TIFF',
+      () =>
+        sharp(noise(2, 3 * 64 * 64), { raw: { width: 64, height: 64, channels: 3 } })
+          .tiff({ compression: 'deflate' })
+          .toBuffer(),
+    ],
+  ])('a %s with a wrong byte among its compressed pixels', async (_, make) => {
+    const bytes = await make();
+    const at = bytes.length >> 1;
+    bytes[at] = (bytes[at] as number) ^ 0x55;
+    await expect(decodeImage(bytes)).rejects.toMatchObject({ code: 'ERR_IMAGE_CORRUPT' });
+  });
+
+  test.each([
     ['no bytes', ''],
     ['SVG', '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'],
     ['GIF', 'GIF89a\x01\x00\x01\x00\x80\x00\x00'],
