@@ -26,7 +26,8 @@ export class KeptBoxes {
   readonly #threshold: number;
   /** Five numbers for each kept box: x1, y1, x2, y2, area. */
   #kept = new Float32Array(5 * GRID_FROM);
-  #keptClass = new Int32Array(GRID_FROM);
+  /** Doubles, so that a class id is whatever number the caller has. */
+  #keptClass = new Float64Array(GRID_FROM);
   #count = 0;
   #extent: Extent | undefined;
   /** Singly linked lists of kept boxes, one per cell, and one of large boxes: `head` → entry → … → −1. */
@@ -81,7 +82,7 @@ export class KeptBoxes {
     const k = this.#count++;
     if (this.#keptClass.length === k) {
       this.#kept = grown(this.#kept, new Float32Array(10 * k));
-      this.#keptClass = grown(this.#keptClass, new Int32Array(2 * k));
+      this.#keptClass = grown(this.#keptClass, new Float64Array(2 * k));
     }
     this.#kept.set([x1, y1, x2, y2, area], 5 * k);
     this.#keptClass[k] = classId;
@@ -184,7 +185,7 @@ function areaOf(x1: number, y1: number, x2: number, y2: number): number {
 const cell = (value: number, origin: number, size: number): number =>
   Math.min(Math.floor((value - origin) / size), CELLS_PER_SIDE - 1);
 
-function grown<T extends Float32Array | Int32Array>(old: T, larger: T): T {
+function grown<T extends Float32Array | Float64Array | Int32Array>(old: T, larger: T): T {
   larger.set(old);
   return larger;
 }

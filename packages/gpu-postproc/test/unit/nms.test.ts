@@ -55,6 +55,12 @@ describe('the rule', () => {
     expect(run([a, a, a], [0.7, 0.8, 0.9], 0.5, { classIds: [1, 2, 1], classAgnostic: true })).toEqual([2]);
   });
 
+  test('a class id may be any number', () => {
+    for (const id of [2 ** 40, 2 ** 31, 0.5, -1]) {
+      expect(run([a, a, a], [0.7, 0.8, 0.9], 0.5, { classIds: [id, id, id + 1] })).toEqual([2, 1]);
+    }
+  });
+
   test.each([
     ['two empty boxes', [5, 5, 5, 5], [5, 5, 5, 5]],
     ['boxes without height', [0, 5, 9, 5], [0, 5, 9, 5]],
