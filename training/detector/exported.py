@@ -6,8 +6,8 @@ from pathlib import Path
 
 import torch
 
-from detector.network import Detector
 from detector.fusing import fuse
+from detector.network import Detector
 
 _PREFIX = "network."
 

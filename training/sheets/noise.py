@@ -17,7 +17,7 @@ _MASK = 0xFFFFFFFF
 
 
 def _mix(x: np.ndarray) -> None:
-    """Scrambles uint32 values in place: xor-shift and multiply, three rounds, a bijection."""
+    """Scrambles uint32 values in place, a bijection: Chris Wellons' lowbias32 (hash-prospector, 2018)."""
     x ^= x >> np.uint32(16)
     x *= np.uint32(0x7FEB352D)
     x ^= x >> np.uint32(15)
