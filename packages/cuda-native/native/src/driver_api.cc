@@ -2,8 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <mutex>
 #include <utility>
+
+#include "context.h"
 
 namespace zerohop {
 
@@ -92,6 +95,9 @@ Status LoadDriver(const std::string& library, std::vector<std::string>* tried) {
   if (!outcome.tried) {
     outcome.tried = true;
     outcome.status = Initialise(library, &outcome.failures);
+    // Runs before what the driver gave to atexit() itself. The JS side says so earlier, but only where the main thread
+    // uses the addon: the workers' own memory is given up while they are stopped, just before.
+    if (outcome.status.ok()) std::atexit(MarkExiting);
   }
   if (tried != nullptr) *tried = outcome.failures;
   return outcome.status;

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describeTier } from '@zerohop/test-support';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import { SharedMemory } from '../../src/index.js';
 import { buildFakeLibcuda } from '../fake-libcuda/build.mjs';
 import { dist, outcome, run, start } from '../support/child.js';
@@ -141,13 +143,42 @@ describeTier('driver', 'worker threads', () => {
     expect(ended.stdout.trim()).toBe('5,5,5,5');
   });
 
+  it('that alone use the driver do not keep it busy while the process exits', async () => {
+    const log = join(tmpdir(), `zerohop-exit-calls-${process.pid}`);
+    onTestFinished(() => rmSync(log, { force: true }));
+    const ended = await run(
+      `
+        import { Worker } from 'node:worker_threads';
+        import { once } from 'node:events';
+        const each = ${worker(`
+          const device = await zerohop.Device.open(0);
+          globalThis.kept = await Promise.all(Array.from({ length: 200 }, () => device.alloc(16)));
+          process.env.ZEROHOP_FAKE_CALL_DELAY_US = '2000';
+          (await import('node:worker_threads')).parentPort.postMessage('ready');
+          setInterval(() => {}, 1000);
+        `)};
+        await once(each, 'message');
+        process.env.ZEROHOP_FAKE_CALL_DELAY_US = '2000';
+        process.exit(7);
+      `,
+      { ZEROHOP_LIBCUDA, ZEROHOP_FAKE_LOG: log, ZEROHOP_FAKE_EXIT_DELAY_US: '300000' },
+    );
+    expect(ended.code).toBe(7);
+    const calls = readFileSync(log, 'utf8').split('\n');
+    expect(calls.filter((call) => call === 'cuMemAlloc')).toHaveLength(200);
+    // What had begun may end: one free on each of four threads.
+    expect(calls.filter((call) => call === 'gone cuMemFree').length).toBeLessThanOrEqual(4);
+  });
+
   it('may be ended in the middle of work', async () => {
     const name = key();
     const ended = await run(
       `
         import { Worker } from 'node:worker_threads';
         import { once } from 'node:events';
-        import { existsSync, readdirSync } from 'node:fs';
+        import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
         for (let round = 0; round < 5; round += 1) {
           const each = ${worker(`
             await zerohop.SharedMemory.create('${name}', 4096);

@@ -10,7 +10,8 @@
 //   ZEROHOP_FAKE_WORK_FAIL     a CUresult: the next work that a stream runs fails with it
 //   ZEROHOP_FAKE_WORK_DELAY_US each piece of work on a stream takes this much longer
 //   ZEROHOP_FAKE_CALL_DELAY_US each call takes this much longer
-//   ZEROHOP_FAKE_LOG           a file to which every call appends a line with its name
+//   ZEROHOP_FAKE_EXIT_DELAY_US the driver's own end, as the process exits, takes this long
+//   ZEROHOP_FAKE_LOG           a file to which every call appends a line with its name, after "gone " once the driver ended
 // Errors that lose the context (700 and the like) stay: every later call that needs a context fails the same way.
 #pragma once
 
