@@ -80,13 +80,24 @@ export class TritonError extends Error {
   }
 }
 
+const DISPOSED_ERROR = Symbol.for('@zerohop/triton-client/DisposedError');
+
 /** A call after `close()`. */
 export class DisposedError extends Error {
-  override readonly name = 'DisposedError';
   readonly code = 'ERR_DISPOSED';
 
   constructor(what: string) {
     super(`${what} is closed`);
+  }
+
+  static {
+    Object.defineProperty(DisposedError.prototype, 'name', { value: 'DisposedError' });
+    Object.defineProperty(DisposedError.prototype, DISPOSED_ERROR, { value: true });
+  }
+
+  /** True for errors of another copy of this package too. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && DISPOSED_ERROR in value;
   }
 }
 

@@ -1,5 +1,5 @@
 import { Metadata } from '@grpc/grpc-js';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { errorOfStatus } from '../../src/errors.js';
 import { DisposedError, TritonError } from '../../src/index.js';
 import { errorOfEnd, errorOfLaneText, saysModelIsGone } from '../../src/lane-errors.js';
@@ -151,4 +151,14 @@ test('errors have names, codes and causes', () => {
     message: 'It is closed',
     name: 'DisposedError',
   });
+});
+
+test('instanceof holds across two copies of the package', async () => {
+  vi.resetModules();
+  const other = await import('../../src/errors.js');
+  expect(other.TritonError).not.toBe(TritonError);
+  const fields = { code: 'TRITON_INTERNAL', method: 'M', details: 'd' } as const;
+  expect(new other.TritonError('text', fields)).toBeInstanceOf(TritonError);
+  expect(new other.DisposedError('It')).toBeInstanceOf(DisposedError);
+  expect(new other.DisposedError('It')).not.toBeInstanceOf(TritonError);
 });
