@@ -10,7 +10,7 @@ export interface DetectorModel {
   /** The `parameters` of the model's configuration. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly input: { readonly name: string; readonly width: number; readonly height: number };
-  readonly output: { readonly name: string; readonly classCount: number };
+  readonly output: { readonly name: string; readonly classCount: number; readonly anchors: number };
 }
 
 /**
@@ -21,7 +21,7 @@ export interface DetectorModel {
 export async function readDetectorModel(client: ModelClient, name: string, url: string): Promise<DetectorModel> {
   const { inputs, outputs } = await client.modelMetadata(name).catch(async (cause: unknown) => {
     if (codeOf(cause) !== 'TRITON_NOT_FOUND' && codeOf(cause) !== 'TRITON_UNAVAILABLE') throw cause;
-    throw new CliError('ERR_MODEL_NOT_FOUND', await notFoundSentence(client, name, url), { cause });
+    throw new CliError('ERR_MODEL_NOT_FOUND', await notFoundSentence(client, name, url, cause), { cause });
   });
   const input = inputs[0];
   const image = input?.shape.map((size, axis) => (axis === 0 && size === -1 ? 1 : size)) ?? [];
@@ -40,12 +40,13 @@ export async function readDetectorModel(client: ModelClient, name: string, url: 
       `Model "${name}" gives ${describe(outputs)}, but detect reads FP32 [1, 4 + classes, anchors] as YOLOv8 exports it; choose another with --model.`,
     );
   }
+  const [, rows, anchors] = output.shape as [number, number, number];
   const { parameters } = await client.modelConfig(name);
   return {
     name,
     parameters,
     input: { name: input.name, width, height },
-    output: { name: output.name, classCount: (output.shape[1] as number) - 4 },
+    output: { name: output.name, classCount: rows - 4, anchors },
   };
 }
 
@@ -53,11 +54,15 @@ function isYolov8([batch = 0, rows = 0, anchors = 0, ...rest]: readonly number[]
   return (batch === 1 || batch === -1) && rows > 4 && anchors > rows && rest.length === 0;
 }
 
-async function notFoundSentence(client: ModelClient, name: string, url: string): Promise<string> {
-  const models = await client.repositoryIndex({ ready: true }).catch(() => []);
-  const names = [...new Set(models.map((model) => model.name))].sort();
-  const has = names.length === 0 ? 'it has no model ready' : `it has ${names.join(', ')}`;
-  return `The server at ${url} has no model "${name}" ready (${has}); choose one with --model or load it there.`;
+async function notFoundSentence(client: ModelClient, name: string, url: string, cause: unknown): Promise<string> {
+  const models = await client.repositoryIndex({ ready: true }).catch((second: unknown) => {
+    // Then it is the server that is gone, not the model.
+    if (codeOf(cause) === 'TRITON_UNAVAILABLE' && codeOf(second) === 'TRITON_UNAVAILABLE') throw cause;
+    return undefined;
+  });
+  const names = [...new Set(models?.map((model) => model.name))].sort();
+  const has = models === undefined ? '' : ` (it has ${names.join(', ') || 'none'})`;
+  return `The server at ${url} has no model "${name}" ready${has}; choose one with --model or load it there.`;
 }
 
 function describe(tensors: readonly { name: string; datatype: string; shape: readonly number[] }[]): string {

@@ -107,11 +107,11 @@ export class Pipeline {
       });
       cleanup.defer(() => client.close());
       const { server, model } = await closedOnAbort(client, signal, async () => ({
-        server: await client.serverMetadata().catch((cause: unknown) => {
-          throw unreachable(url, cause);
-        }),
+        server: await client.serverMetadata(),
         model: await readDetectorModel(client, options.model, url),
-      }));
+      })).catch((cause: unknown) => {
+        throw unreachable(url, cause);
+      });
       const labels = await resolveLabels({
         file: options.labels,
         model: model.name,
@@ -125,7 +125,10 @@ export class Pipeline {
         model: model.name,
         slots: 1,
         transport,
-        shapes: { [input.name]: [1, 3, input.height, input.width] },
+        shapes: {
+          [input.name]: [1, 3, input.height, input.width],
+          [output.name]: [1, 4 + output.classCount, output.anchors],
+        },
       }).catch((cause: unknown) => {
         throw withOption(cause);
       });

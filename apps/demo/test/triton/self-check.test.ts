@@ -49,8 +49,9 @@ beforeEach(() => {
     const config = [
       'backend: "python"',
       'max_batch_size: 0',
-      'input [ { name: "in" data_type: TYPE_FP32 dims: [ 1, 3, 32, 32 ] } ]',
-      'output [ { name: "out" data_type: TYPE_FP32 dims: [ 1, 5, 20 ] } ]',
+      // As a model exported with an open batch has it.
+      'input [ { name: "in" data_type: TYPE_FP32 dims: [ -1, 3, 32, 32 ] } ]',
+      'output [ { name: "out" data_type: TYPE_FP32 dims: [ -1, 5, 20 ] } ]',
       'instance_group [ { kind: KIND_CPU } ]',
       ...Object.entries(parameters).map(
         ([key, value]) => `parameters: { key: "${key}" value: { string_value: "${value}" } }`,

@@ -30,7 +30,7 @@ describe('readDetectorModel', () => {
       name: 'm',
       parameters: { labels: 'a,b,c,d' },
       input: { name: 'images', width: 64, height: 96 },
-      output: { name: 'output0', classCount: 4 },
+      output: { name: 'output0', classCount: 4, anchors: 500 },
     });
   });
 
@@ -38,6 +38,21 @@ describe('readDetectorModel', () => {
     const batched = [{ ...images, shape: [-1, 3, 96, 64] }];
     const outputs = [{ name: 'count', datatype: 'INT32', shape: [1] } as const, { ...output0, shape: [-1, 8, 500] }];
     expect(await read(serving(batched, outputs))).toMatchObject({ output: { name: 'output0' } });
+  });
+
+  it('tells a model that is not there from a server that is gone', async () => {
+    const failing = (metadata: string, index: string): ModelClient => ({
+      ...serving([], []),
+      modelMetadata: () => Promise.reject(Object.assign(new Error(metadata), { code: metadata })),
+      repositoryIndex: () => Promise.reject(Object.assign(new Error(index), { code: index })),
+    });
+    await expect(read(failing('TRITON_NOT_FOUND', 'TRITON_UNIMPLEMENTED'))).rejects.toMatchObject({
+      code: 'ERR_MODEL_NOT_FOUND',
+      message: 'The server at grpc://h:1 has no model "m" ready; choose one with --model or load it there.',
+    });
+    await expect(read(failing('TRITON_UNAVAILABLE', 'TRITON_UNAVAILABLE'))).rejects.toMatchObject({
+      code: 'TRITON_UNAVAILABLE',
+    });
   });
 
   it.each([
