@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { decodeImage, type Image } from '@zerohop/gpu-preproc';
 import pc from 'picocolors';
 import { annotate, encodeJpeg } from './annotate/annotate.js';
@@ -7,7 +6,7 @@ import { LabelTiles } from './annotate/label-tiles.js';
 import type { DetectOptions } from './cli.js';
 import { CliError, codeOf, describeError } from './errors.js';
 import { ExitCode } from './exit-codes.js';
-import { checkOutputFile, checkOutputFolder, OutputNames, readInput, writeWhole } from './files.js';
+import { checkOutputFile, checkOutputFolder, makeOutputFolder, OutputNames, readInput, writeWhole } from './files.js';
 import { requireTransport } from './pipeline.js';
 import { type DetectFailure, type DetectReport, type DetectResult, rounded } from './report.js';
 import { openSession, type Session } from './session.js';
@@ -159,9 +158,7 @@ class PictureWriter {
     await annotate(image, detections, this.#tiles);
     const jpeg = await encodeJpeg(image);
     const path = this.#names.next(input);
-    await mkdir(this.#folder, { recursive: true }).catch((cause: Error) => {
-      throw new CliError('ERR_OUTPUT', `The directory ${this.#folder} can't be made: ${cause.message}.`, { cause });
-    });
+    await makeOutputFolder(this.#folder);
     await writeWhole(path, jpeg);
     return path;
   }

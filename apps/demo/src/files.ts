@@ -1,5 +1,5 @@
 import { unlinkSync } from 'node:fs';
-import { readFile, realpath, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, realpath, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { CliError, codeOf } from './errors.js';
 
@@ -29,6 +29,28 @@ export async function checkOutputFolder(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found !== undefined && !found.isDirectory()) {
     throw new CliError('ERR_OUTPUT', `${path} is not a directory; give --out a directory.`);
+  }
+}
+
+/**
+ * Makes a folder to write into and those above it, where they are missing. One by one: Node's own `recursive` tries for
+ * ever where the system refuses a new folder with ENOENT, as /proc does.
+ */
+export async function makeOutputFolder(path: string): Promise<void> {
+  const missing: string[] = [];
+  for (let at = resolve(path); (await stat(at).catch(() => undefined)) === undefined; at = dirname(at)) {
+    missing.push(at);
+    if (at === dirname(at)) break;
+  }
+  try {
+    for (const folder of missing.reverse()) {
+      await mkdir(folder).catch((cause: unknown) => {
+        // Somebody else made it meanwhile.
+        if (codeOf(cause) !== 'EEXIST') throw cause;
+      });
+    }
+  } catch (cause) {
+    throw new CliError('ERR_OUTPUT', `The directory ${path} can't be made: ${(cause as Error).message}.`, { cause });
   }
 }
 

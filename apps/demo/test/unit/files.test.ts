@@ -14,13 +14,39 @@ import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkOutputFile, checkOutputFolder, OutputNames, readInput, writeWhole } from '../../src/files.js';
+import {
+  checkOutputFile,
+  checkOutputFolder,
+  makeOutputFolder,
+  OutputNames,
+  readInput,
+  writeWhole,
+} from '../../src/files.js';
 
 let folder: string;
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'zerohop-files-'));
 });
 afterEach(() => rmSync(folder, { recursive: true }));
+
+describe('makeOutputFolder', () => {
+  it('makes what is missing, and minds nothing that is there', async () => {
+    const path = join(folder, 'a', 'b', 'c');
+    await Promise.all([makeOutputFolder(path), makeOutputFolder(path)]);
+    await makeOutputFolder(path);
+    expect(lstatSync(path).isDirectory()).toBe(true);
+  });
+
+  it('says why it can not, also where the system says ENOENT', async () => {
+    writeFileSync(join(folder, 'file'), '');
+    for (const path of [join(folder, 'file', 'x'), '/proc/x', '/proc/x/y']) {
+      await expect(makeOutputFolder(path)).rejects.toMatchObject({
+        code: 'ERR_OUTPUT',
+        message: expect.stringMatching(/^The directory \S+ can't be made: E\w+: .*\.$/),
+      });
+    }
+  });
+});
 
 describe('readInput', () => {
   it('reads', async () => {
