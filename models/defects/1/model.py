@@ -13,14 +13,26 @@ import numpy as np
 import triton_python_backend_utils as pb_utils
 
 
+_NUMPY_2 = int(np.__version__.split(".")[0]) >= 2
+
+
+def _read(tensor: Any) -> np.ndarray:
+    """The array of an input tensor in host memory, by whichever of two ways works with this numpy.
+
+    Under numpy 2 the backend's as_numpy() gives an array that repeats its first element, without an
+    error: it was built for the other layout of numpy's type objects.
+    """
+    return np.from_dlpack(tensor) if _NUMPY_2 else tensor.as_numpy()
+
+
 def _wrap(array: np.ndarray) -> Any:
-    """The output tensor of an array, by whichever of two ways works with this numpy.
+    """The output tensor of an array, likewise.
 
     Under numpy 2 the backend's own wrapping yields an empty output without an error. Under numpy 1
     DLPack ends the process: the backend renames a capsule it has consumed to "used_dlpack", numpy's
     destructor knows only "used_dltensor" and reports the stranger by a path that destroys it again.
     """
-    if int(np.__version__.split(".")[0]) >= 2:
+    if _NUMPY_2:
         return pb_utils.Tensor.from_dlpack("output0", array)
     return pb_utils.Tensor("output0", array)
 
@@ -49,7 +61,7 @@ class _CpuNetwork:
                 "its instance is on the CPU and the tensor is in GPU memory:"
                 " send it by system shared memory or in the message"
             )
-        return _wrap(self._session.run(["output0"], {"images": images.as_numpy()})[0])
+        return _wrap(self._session.run(["output0"], {"images": _read(images)})[0])
 
 
 class _GpuNetwork:

@@ -3,15 +3,21 @@ import numpy
 import triton_python_backend_utils as pb_utils
 
 
+NUMPY_2 = int(numpy.__version__.split(".")[0]) >= 2
+
+
+def input_array(tensor):
+    """The array of an input in host memory; under numpy 2 the backend's as_numpy() silently repeats its first element."""
+    return numpy.from_dlpack(tensor) if NUMPY_2 else tensor.as_numpy()
+
+
 def output_tensor(name, array):
     """A response tensor of a numpy array, right under numpy 1 and 2.
 
     Under numpy 2 the backend's Tensor(name, array) gives silently empty outputs; under numpy 1.26 its from_dlpack
     ends the process (numpy's capsule is renamed, and its destructor fails without end).
     """
-    if int(numpy.__version__.split(".")[0]) >= 2:
-        return pb_utils.Tensor.from_dlpack(name, array)
-    return pb_utils.Tensor(name, array)
+    return pb_utils.Tensor.from_dlpack(name, array) if NUMPY_2 else pb_utils.Tensor(name, array)
 
 
 class TritonPythonModel:
@@ -35,6 +41,6 @@ class TritonPythonModel:
                 self.torch.cuda.synchronize(self.device)
                 output = pb_utils.Tensor.from_dlpack("OUTPUT0", result)
             else:
-                output = output_tensor("OUTPUT0", tensor.as_numpy().copy())
+                output = output_tensor("OUTPUT0", input_array(tensor).copy())
             responses.append(pb_utils.InferenceResponse([output]))
         return responses

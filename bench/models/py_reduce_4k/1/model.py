@@ -11,15 +11,21 @@ ROWS, COLUMNS = 1000, 6
 WINDOWS = ROWS * COLUMNS
 
 
+NUMPY_2 = int(numpy.__version__.split(".")[0]) >= 2
+
+
+def input_array(tensor):
+    """The array of an input in host memory; under numpy 2 the backend's as_numpy() silently repeats its first element."""
+    return numpy.from_dlpack(tensor) if NUMPY_2 else tensor.as_numpy()
+
+
 def output_tensor(name, array):
     """A response tensor of a numpy array, right under numpy 1 and 2.
 
     Under numpy 2 the backend's Tensor(name, array) gives silently empty outputs; under numpy 1.26 its from_dlpack
     ends the process (numpy's capsule is renamed, and its destructor fails without end).
     """
-    if int(numpy.__version__.split(".")[0]) >= 2:
-        return pb_utils.Tensor.from_dlpack(name, array)
-    return pb_utils.Tensor(name, array)
+    return pb_utils.Tensor.from_dlpack(name, array) if NUMPY_2 else pb_utils.Tensor(name, array)
 
 
 def window_sums(flat, out):
@@ -61,7 +67,7 @@ class TritonPythonModel:
                 output = pb_utils.Tensor.from_dlpack("OUTPUT0", result.reshape(ROWS, COLUMNS))
             else:
                 result = numpy.empty(WINDOWS, dtype=numpy.float32)
-                window_sums(tensor.as_numpy().reshape(-1), result)
+                window_sums(input_array(tensor).reshape(-1), result)
                 output = output_tensor("OUTPUT0", result.reshape(ROWS, COLUMNS))
             responses.append(pb_utils.InferenceResponse([output]))
         return responses
