@@ -45,6 +45,29 @@ describe('bootstrap', () => {
     },
   );
 
+  test.each(['20.19.0', '22.12.0', '23.0.0', '26.1.0'])('Node %s goes on', (version) => {
+    const pretend = `
+      Object.defineProperty(process.versions, 'node', { value: '${version}' });
+      require(${JSON.stringify(bootstrap)});
+    `;
+    const { status, stderr } = run(['-e', pretend, 'no such command']);
+    expect(status).toBe(2);
+    expect(stderr).toContain('Use: npm run setup');
+  });
+
+  test('every package names the versions that the bootstrap takes', () => {
+    const manifests = spawnSync('git', ['ls-files', 'package.json', '*/package.json'], {
+      encoding: 'utf8',
+      cwd: repositoryRoot,
+    });
+    const files = manifests.stdout.trim().split('\n');
+    expect(files.length).toBeGreaterThan(1);
+    for (const file of files) {
+      const { engines } = JSON.parse(readFileSync(join(repositoryRoot, file), 'utf8'));
+      expect({ file, engines }).toEqual({ file, engines: { node: '^20.19 || >=22.12' } });
+    }
+  });
+
   test('everything that is missing is named at once, with the command that installs it', () => {
     const { status, stderr } = run([bootstrap, 'demo'], ['apt-get']);
     expect(status).toBe(3);
