@@ -1,63 +1,69 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { mkdirSync, statSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { home } from './paths.mjs';
 
-const path = join(home, 'setup.lock');
-
-/** Start of a process in clock ticks since boot: with the pid it names one process for good. */
-function startOf(pid) {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
-  } catch {
-    return undefined;
-  }
+/**
+ * The lock is a listening socket in Linux's abstract namespace: the kernel gives its name to one process, and takes it
+ * back however that process ends. No file can become stale, and nobody can release what another one holds.
+ */
+function nameFor(folder) {
+  const { dev, ino } = statSync(folder);
+  return `\0zerohop-setup-${dev}-${ino}`;
 }
 
-function holder() {
-  try {
-    const [pid, start] = readFileSync(path, 'utf8').split(' ');
-    return { pid, alive: startOf(pid) === start };
-  } catch {
-    return undefined;
-  }
+/** A server under that name, or undefined when another process has it. */
+function tryListen(name) {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error) => (error.code === 'EADDRINUSE' ? resolve(undefined) : reject(error)));
+    server.listen(name, () => resolve(server));
+  });
 }
 
-/** Waits until no other set-up works in this clone, then keeps others out until the function returned is called. */
-export async function lock() {
-  mkdirSync(home, { recursive: true });
-  const mine = `${path}.${process.pid}`;
-  writeFileSync(mine, `${process.pid} ${startOf(process.pid)}`);
+/** Resolves when the holder has released the lock or ended; `tell` is given its pid before. */
+function whenReleased(name, tell) {
+  return new Promise((resolve) => {
+    const socket = connect(name);
+    socket.on('data', (pid) => tell(pid.toString()));
+    // Refused: it has just gone. The caller looks again in any case.
+    socket.on('error', () => undefined);
+    socket.once('close', resolve);
+  });
+}
+
+/**
+ * Waits until no other set-up works in this clone, then keeps others out until the function returned is called.
+ *
+ * @param {string} folder what the lock is for; made when it is not there
+ * @returns {Promise<() => void>}
+ */
+export async function lock(folder = home) {
+  mkdirSync(folder, { recursive: true });
+  const name = nameFor(folder);
   let told = false;
-  for (;;) {
-    try {
-      // A link appears whole or not at all.
-      linkSync(mine, path);
-      rmSync(mine, { force: true });
-      break;
-    } catch (error) {
-      if (error.code !== 'EEXIST') throw error;
-    }
-    const other = holder();
-    if (other !== undefined && !other.alive) {
-      // Whoever renames it first has removed it; the name is then free for all.
-      try {
-        renameSync(path, `${mine}.stale`);
-        rmSync(`${mine}.stale`, { force: true });
-      } catch {
-        // Someone else did.
-      }
-      continue;
-    }
-    if (!told && other !== undefined) console.error(`Waiting for another set-up of this clone (pid ${other.pid})`);
+  const tell = (pid) => {
+    if (!told) console.error(`Waiting for another set-up of this clone (pid ${pid})`);
     told = true;
-    await delay(200);
+  };
+  let server = await tryListen(name);
+  while (server === undefined) {
+    await whenReleased(name, tell);
+    server = await tryListen(name);
+    // Of several that waited one was faster; its server may not answer yet.
+    if (server === undefined) await delay(20);
   }
-  const release = () => rmSync(path, { force: true });
-  process.once('exit', release);
+  const waiting = new Set();
+  server.on('connection', (socket) => {
+    waiting.add(socket);
+    socket.on('error', () => undefined);
+    socket.once('close', () => waiting.delete(socket));
+    socket.write(String(process.pid));
+    socket.unref();
+  });
+  server.unref();
   return () => {
-    process.off('exit', release);
-    release();
+    server.close();
+    for (const socket of waiting) socket.destroy();
   };
 }

@@ -39,7 +39,7 @@ async function setUp(command) {
   const started = Date.now();
   const machine = checkMachine(command);
   const unlock = await lock();
-  // Without handlers a signal would end us with the lock held and a half-made step unnoticed by its program.
+  // Without handlers a signal would end us at once, and the step's program would work on with nobody holding the lock.
   const interrupted = (signal) => process.exit(signal === 'SIGINT' ? 130 : 143);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, interrupted);
   let did = 0;
