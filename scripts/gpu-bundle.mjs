@@ -7,14 +7,12 @@
 // Each part stays below 34 MB, so that one fits into a transfer beside the tree. A part whose inputs did not change is
 // left as it is. Builds the packages first. Needs `npm run setup` to have been run, xz, tar, and python3 with pip.
 import { execFileSync, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   closeSync,
   copyFileSync,
   cpSync,
   existsSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   openSync,
@@ -31,6 +29,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildBackend } from '../bench/backend/build.mjs';
 import { closure, copyPackage } from './gpu/closure.mjs';
+import { digest } from './gpu/digest.mjs';
 
 const PART_LIMIT = 34_000_000;
 /** The Python of the GPU machine, whose stub the server needs. */
@@ -188,22 +187,6 @@ function copyInto(app, file) {
 
 function copyTree(app, folder, filter = () => true) {
   cpSync(join(root, folder), join(app, folder), { recursive: true, dereference: true, filter });
-}
-
-/** Names, sizes and contents of a staged part, in one number. */
-function digest(stage) {
-  const hash = createHash('sha256');
-  const visit = (directory) => {
-    for (const name of readdirSync(directory).sort()) {
-      const path = join(directory, name);
-      const info = lstatSync(path);
-      hash.update(`${relative(stage, path)}\0${info.mode}\0`);
-      if (info.isDirectory()) visit(path);
-      else if (info.isFile()) hash.update(readFileSync(path));
-    }
-  };
-  visit(stage);
-  return hash.digest('hex');
 }
 
 async function compress(stage, target) {

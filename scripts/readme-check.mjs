@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import ts from 'typescript';
+import { typeErrors } from './readme/type-errors.mjs';
 import { root } from './setup/paths.mjs';
 
 const TIMEOUT_MS = 120_000;
@@ -39,33 +40,6 @@ function blocksOf({ file, folder }) {
     i = end;
   }
   return blocks;
-}
-
-/** Type errors by path of the block. */
-function typeErrors(blocks) {
-  const options = {
-    target: ts.ScriptTarget.ES2022,
-    lib: ['lib.es2022.d.ts', 'lib.esnext.disposable.d.ts'],
-    module: ts.ModuleKind.NodeNext,
-    moduleResolution: ts.ModuleResolutionKind.NodeNext,
-    types: ['node'],
-    typeRoots: [join(root, 'node_modules', '@types')],
-    strict: true,
-    skipLibCheck: true,
-    noEmit: true,
-  };
-  const program = ts.createProgram(
-    blocks.filter(({ language }) => language === 'ts').map(({ path }) => path),
-    options,
-  );
-  const errors = new Map();
-  for (const diagnostic of ts.getPreEmitDiagnostics(program)) {
-    const path = diagnostic.file?.fileName ?? '';
-    const line = diagnostic.file?.getLineAndCharacterOfPosition(diagnostic.start ?? 0).line ?? 0;
-    const text = `line ${line + 1}: ${ts.flattenDiagnosticMessageText(diagnostic.messageText, ' ')}`;
-    errors.set(path, [...(errors.get(path) ?? []), text]);
-  }
-  return errors;
 }
 
 /** Runs a block; what it printed when it failed, else undefined. */
@@ -104,10 +78,12 @@ let triton;
 try {
   for (const folder of folders) mkdirSync(folder, { recursive: true });
   for (const { path, code } of blocks) writeFileSync(path, code);
-  const errors = typeErrors(blocks);
+  const errors = typeErrors(blocks.filter(({ language }) => language === 'ts').map(({ path }) => path));
+  for (const error of errors.others) console.log(`FAILED the check itself: ${error}`);
+  failed += errors.others.length;
   if (blocks.length > 0) triton = await server();
   for (const block of blocks) {
-    const wrong = errors.get(block.path)?.join('\n') ?? (await run(block));
+    const wrong = errors.ofFile.get(block.path)?.join('\n') ?? (await run(block));
     if (wrong === undefined) passed++;
     else failed++;
     console.log(wrong === undefined ? `ok    ${block.name}` : `FAILED ${block.name}\n${wrong}`);

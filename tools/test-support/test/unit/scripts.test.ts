@@ -1,0 +1,80 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { repositoryRoot } from '../../src/index.js';
+
+const load = (path: string): Promise<unknown> => import(join(repositoryRoot, 'scripts', path));
+
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'zerohop-scripts-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+describe('the digest of a part for the GPU machine', () => {
+  function tree(change: (folder: string) => void = () => undefined): string {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'a'));
+    writeFileSync(join(folder, 'a', 'file'), 'content');
+    symlinkSync('a/file', join(folder, 'link'));
+    change(folder);
+    return folder;
+  }
+
+  test('is that of the contents', async () => {
+    const { digest } = (await load('gpu/digest.mjs')) as { digest(folder: string): string };
+    expect(digest(tree())).toBe(digest(tree()));
+  });
+
+  test.each<{ name: string; change: (folder: string) => void }>([
+    {
+      name: 'the target of a link',
+      change: (folder) => {
+        rmSync(join(folder, 'link'));
+        symlinkSync('a/other', join(folder, 'link'));
+      },
+    },
+    { name: 'a content', change: (folder) => writeFileSync(join(folder, 'a', 'file'), 'another') },
+    { name: 'an empty folder', change: (folder) => mkdirSync(join(folder, 'b')) },
+    {
+      name: 'a link in place of a file of its target’s name',
+      change: (folder) => {
+        rmSync(join(folder, 'link'));
+        writeFileSync(join(folder, 'link'), 'a/file');
+      },
+    },
+  ])('changes with $name', async ({ change }) => {
+    const { digest } = (await load('gpu/digest.mjs')) as { digest(folder: string): string };
+    expect(digest(tree(change))).not.toBe(digest(tree()));
+  });
+});
+
+describe('the type check of README examples', () => {
+  interface Errors {
+    ofFile: Map<string, string[]>;
+    others: string[];
+  }
+  type TypeErrors = (paths: string[], options?: object) => Errors;
+
+  function example(code: string): string {
+    const path = join(temporaryFolder(), 'example.mts');
+    writeFileSync(path, code);
+    return path;
+  }
+
+  test('tells the line of an error', async () => {
+    const { typeErrors } = (await load('readme/type-errors.mjs')) as { typeErrors: TypeErrors };
+    const good = example('export const n: number = process.pid;\n');
+    const bad = example('\nexport const s: string = 1;\n');
+    const { ofFile, others } = typeErrors([good, bad]);
+    expect(others).toEqual([]);
+    expect([...ofFile]).toEqual([[bad, [expect.stringMatching(/^line 2: Type 'number' is not assignable/)]]]);
+  });
+
+  test('does not drop an error that is in no file', async () => {
+    const { typeErrors } = (await load('readme/type-errors.mjs')) as { typeErrors: TypeErrors };
+    const { others } = typeErrors([example('export const n = 1;\n')], { types: ['no-such-types'] });
+    expect(others).toEqual([expect.stringContaining('no-such-types')]);
+  });
+});
