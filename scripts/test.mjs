@@ -6,6 +6,7 @@
 //   npm test -- --list             the tiers
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { home, root, server, tools } from './setup/paths.mjs';
 
@@ -76,7 +77,9 @@ const TIERS = {
   readme,
 };
 
+/** The tier's program in progress, and the first signal that came. */
 let child;
+let received;
 
 function runs(program, args, listen) {
   child = spawn(program, args, {
@@ -93,12 +96,18 @@ function runs(program, args, listen) {
     });
   }
   return new Promise((resolve) => {
-    child.once('error', (error) => {
-      console.error(error.message);
-      resolve(false);
+    child.once('error', (error) => console.error(error.message));
+    child.once('close', (code) => {
+      child = undefined;
+      if (received !== undefined) end();
+      resolve(code === 0);
     });
-    child.once('close', (code) => resolve(code === 0));
   });
+}
+
+/** The status of a program that a signal ended. */
+function end() {
+  process.exit(128 + constants.signals[received]);
 }
 
 async function main(args) {
@@ -136,12 +145,12 @@ async function main(args) {
   if (total.failed > 0 || total.passed + total.skipped === 0) process.exitCode = 1;
 }
 
-// The tier in progress ends its servers and workers itself; we only wait for it.
+// The tier in progress ends its servers and workers itself; we only wait for it, and begin no other.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.on(signal, () => {
-    child?.kill(signal);
-    process.exitCode = 130;
-    child?.once('close', () => process.exit());
+    received ??= signal;
+    if (child === undefined) end();
+    else child.kill(signal);
   });
 }
 await main(process.argv.slice(2));

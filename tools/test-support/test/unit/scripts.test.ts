@@ -1,3 +1,5 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -76,5 +78,31 @@ describe('the type check of README examples', () => {
     const { typeErrors } = (await load('readme/type-errors.mjs')) as { typeErrors: TypeErrors };
     const { others } = typeErrors([example('export const n = 1;\n')], { types: ['no-such-types'] });
     expect(others).toEqual([expect.stringContaining('no-such-types')]);
+  });
+});
+
+describe('npm test', () => {
+  const program = join(repositoryRoot, 'scripts', 'test.mjs');
+
+  test.each([
+    ['SIGINT', 130],
+    ['SIGTERM', 143],
+  ] as const)('%s ends the tier in progress, and no other begins', async (signal, status) => {
+    const child = spawn(process.execPath, [program, 'lint', 'size'], { stdio: ['ignore', 'pipe', 'ignore'] });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    let said = '';
+    child.stdout.on('data', (text: Buffer) => {
+      said += text.toString();
+      if (said.includes('=== lint')) child.kill(signal);
+    });
+    expect(await once(child, 'close')).toEqual([status, null]);
+    expect(said).not.toContain('=== size');
+    expect(said).not.toMatch(/\d+ passed/);
+  });
+
+  test('ends with one line of counts', () => {
+    const { status, stdout } = spawnSync(process.execPath, [program, 'size'], { encoding: 'utf8' });
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/\n1 passed, 0 failed, 0 skipped\n$/);
   });
 });
