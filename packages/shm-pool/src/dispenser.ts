@@ -1,5 +1,6 @@
 /** Lends items first come, first served. Pure: no I/O, no knowledge of what it lends. */
-import { checkedInteger, PoolError } from './errors.js';
+import { checkedMs, checkSignal } from './check.js';
+import { PoolError } from './errors.js';
 
 export interface TakeOptions {
   readonly signal?: AbortSignal | undefined;
@@ -43,9 +44,15 @@ export class Dispenser<T, L> {
     return item === undefined ? undefined : this.#lend(item);
   }
 
-  /** Resolves with a loan in the order of the calls. Rejects with ERR_POOL_QUEUE_FULL, ERR_POOL_TIMEOUT or `signal.reason`. */
+  /**
+   * Resolves with a loan in the order of the calls. Rejects with ERR_POOL_QUEUE_FULL, ERR_POOL_TIMEOUT or
+   * `signal.reason`.
+   * @throws TypeError, RangeError for wrong options, before anything else
+   */
   take(options?: TakeOptions): Promise<L> {
-    const signal = options?.signal;
+    const { signal, timeoutMs } = options ?? {};
+    checkSignal('signal', signal);
+    if (timeoutMs !== undefined) checkedMs('timeoutMs', timeoutMs, 0, 0);
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
     const item = this.#idle.pop();
     if (item !== undefined) return Promise.resolve(this.#lend(item));
@@ -57,8 +64,7 @@ export class Dispenser<T, L> {
         ),
       );
     }
-    const timeoutMs = options?.timeoutMs;
-    return this.#wait(signal, timeoutMs === undefined ? undefined : checkedInteger('timeoutMs', timeoutMs, 0, 0));
+    return this.#wait(signal, timeoutMs);
   }
 
   #wait(signal: AbortSignal | undefined, timeoutMs: number | undefined): Promise<L> {

@@ -79,15 +79,6 @@ export function outOfRange(name: string, expected: string, actual: unknown): Ran
   return new RangeError(`Expected ${expected} for ${name} but received ${described(actual)} of type ${typeof actual}`);
 }
 
-/** Checks an optional count or duration; returns it or the default. */
-export function checkedInteger(name: string, value: unknown, minimum: 0 | 1, byDefault: number): number {
-  if (value === undefined) return byDefault;
-  const expected = minimum === 1 ? 'positive integer' : 'non-negative integer';
-  if (typeof value !== 'number') throw wrongType(name, expected, value);
-  if (!Number.isSafeInteger(value) || value < minimum) throw outOfRange(name, expected, value);
-  return value;
-}
-
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
 /** What was thrown, as an Error. */

@@ -1,7 +1,8 @@
 /** The options of a pool, and the plan that follows from them and the model. */
 import type { Device } from '@zerohop/cuda-native';
+import { checkedInteger } from './check.js';
 import type { TensorClient } from './client.js';
-import { checkedInteger, outOfRange, PoolError, wrongType } from './errors.js';
+import { outOfRange, PoolError, wrongType } from './errors.js';
 import { type OutputHints, planSlot, type Shapes, type SlotPlan } from './layout.js';
 import type { Transport } from './slot-memory.js';
 

@@ -2,9 +2,10 @@
 import { channel } from 'node:diagnostics_channel';
 import { EventEmitter } from 'node:events';
 import type { TensorSpec } from '@zerohop/cuda-native/tensor';
+import { checkedMs } from './check.js';
 import type { TensorClient } from './client.js';
 import type { TakeOptions } from './dispenser.js';
-import { checkedInteger, PoolError, wrongType } from './errors.js';
+import { asError, PoolError, wrongType } from './errors.js';
 import { type SlotPlan, type TensorPlan, unknownTensor } from './layout.js';
 import type { Lease } from './lease.js';
 import { type CheckedOptions, checkOptions, type PoolOptions, planFor } from './options.js';
@@ -136,12 +137,16 @@ export class TensorPool extends EventEmitter<PoolEvents> {
   /**
    * Lends a slot, first come, first served.
    * @throws PoolError ERR_POOL_TIMEOUT, ERR_POOL_QUEUE_FULL, ERR_POOL_CLOSED, ERR_POOL_EXHAUSTED, ERR_DISPOSED;
-   * `signal.reason`
+   * `signal.reason`; TypeError, RangeError
    */
   acquire(options?: TakeOptions): Promise<Lease> {
     const refusal = this.#keeper.refusal();
     if (refusal !== undefined) return Promise.reject(refusal);
-    return this.#keeper.dispenser.take(options);
+    try {
+      return this.#keeper.dispenser.take(options);
+    } catch (error) {
+      return Promise.reject(asError(error));
+    }
   }
 
   /** Lends a slot when one is idle. */
@@ -168,7 +173,7 @@ export class TensorPool extends EventEmitter<PoolEvents> {
    * can't be proven free is reported, not freed. Closing twice gives the same promise.
    */
   close({ timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<CloseReport> {
-    const drainMs = checkedInteger('timeoutMs', timeoutMs, 0, 30_000);
+    const drainMs = checkedMs('timeoutMs', timeoutMs, 0, 30_000);
     this.#closing ??= this.#keeper.close(
       drainMs,
       new PoolError('ERR_POOL_CLOSED', `Pool '${this.name}' was closed while this caller waited for a slot`),

@@ -1,8 +1,9 @@
 /** One slot: its memory, its prepared request, and everything that keeps it from being lent again. */
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { MemoryKind } from '@zerohop/cuda-native/tensor';
+import { checkedMs, checkSignal } from './check.js';
 import type { ClientCall, ClientCallOptions, ClientRequest, ClientResult, Settlement, TensorClient } from './client.js';
-import { asError, checkedInteger, PoolError } from './errors.js';
+import { asError, PoolError } from './errors.js';
 import { type SlotPlan, unknownTensor } from './layout.js';
 import { Lease } from './lease.js';
 import type { Release, SharedRegion } from './region.js';
@@ -188,10 +189,10 @@ export class Slot {
         new PoolError('ERR_LEASE_BUSY', 'A request of this lease is in flight: await its answer first'),
       );
     }
-    const timeoutMs = options?.timeoutMs;
-    const deadline =
-      timeoutMs === undefined ? undefined : performance.now() + checkedInteger('timeoutMs', timeoutMs, 1, 1);
-    if (options?.signal?.aborted) return Promise.reject(options.signal.reason as Error);
+    const { signal, timeoutMs } = options ?? {};
+    checkSignal('signal', signal);
+    const deadline = timeoutMs === undefined ? undefined : performance.now() + checkedMs('timeoutMs', timeoutMs, 1, 1);
+    if (signal?.aborted) return Promise.reject(signal.reason as Error);
     this.#inFlight = true;
     return this.#registered && this.#canSendNow()
       ? this.#send(lease, options, deadline, true)

@@ -2,7 +2,7 @@
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TensorBlock } from '@zerohop/cuda-native/tensor';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Lease, type PoolOptions, TensorPool, type Transport } from '../../src/index.js';
 import { FakeError, FakeTriton, identity } from './fake-triton.js';
 import { ours } from './names.js';
@@ -264,6 +264,33 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
         lease.release();
       }
       await pool.close();
+    });
+
+    test.for<[string, object, string]>([
+      ['a controller for a signal', { signal: new AbortController(), timeoutMs: 5 }, 'Expected AbortSignal for signal'],
+      ['null for a signal', { signal: null, timeoutMs: 5 }, 'Expected AbortSignal for signal'],
+      ['a time beyond timers', { timeoutMs: 2 ** 31 }, 'Expected integer of at most 2147483647 for timeoutMs'],
+      ['text for a time', { timeoutMs: '5' }, 'for timeoutMs but received 5 of type string'],
+    ])('%s is refused at once, and nothing of the call goes on', async ([, wrong, message]) => {
+      const pool = await open({ slots: 1 });
+      const uncaught = vi.fn();
+      process.on('uncaughtException', uncaught);
+      onTestFinished(() => void process.off('uncaughtException', uncaught));
+      await expect(pool.acquire(wrong)).rejects.toThrow(message);
+      const lease = await pool.acquire();
+      const work = gate();
+      lease.input('IN').hold(work.opened);
+      // With the lease out and its block held, both calls would have to wait.
+      await expect(pool.acquire(wrong)).rejects.toThrow(message);
+      await expect(pool.run(() => undefined, wrong)).rejects.toThrow(message);
+      await expect(lease.infer(wrong)).rejects.toThrow(message);
+      expect(pool.stats).toMatchObject({ leased: 1, waiting: 0 });
+      await sleep(20);
+      work.open();
+      await roundTrip(lease, 1);
+      lease.release();
+      expect(uncaught).not.toHaveBeenCalled();
+      expect(server.calls.infer).toBe(1);
     });
 
     test('decoupled models are refused', async () => {
