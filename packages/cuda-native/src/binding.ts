@@ -9,6 +9,7 @@ declare const kind: unique symbol;
 /** A native object; its kind is checked again by the addon. */
 export type Handle<K extends string> = { readonly [kind]: K };
 export type RegionHandle = Handle<'region'>;
+export type AbandonedNameHandle = Handle<'abandonedName'>;
 export type DeviceHandle = Handle<'device'>;
 export type MemoryHandle = Handle<'memory'>;
 export type PinnedHandle = Handle<'pinned'>;
@@ -32,7 +33,9 @@ export interface Binding {
     byteOffset: number,
     byteLength: number | undefined,
   ): Promise<{ handle: RegionHandle; buffer: ArrayBuffer }>;
-  shmTryRemove(key: string): 'removed' | 'locked' | 'absent';
+  shmTryLock(key: string): AbandonedNameHandle | 'locked' | 'absent';
+  shmRemoveLocked(name: AbandonedNameHandle): void;
+  shmUnlock(name: AbandonedNameHandle): void;
   shmUnlink(region: RegionHandle): void;
   shmClose(region: RegionHandle, buffer: ArrayBuffer): void;
   shmFreeBytes(): number;

@@ -1,3 +1,4 @@
+export type { AbandonedName } from './abandoned-name.js';
 export { type Availability, availability, type DeviceSummary } from './availability.js';
 export { type AllocOptions, Device, type MemoryInfo } from './device.js';
 export {

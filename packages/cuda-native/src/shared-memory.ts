@@ -1,3 +1,4 @@
+import { AbandonedName } from './abandoned-name.js';
 import { binding, type RegionHandle } from './binding.js';
 import { checkInteger, checkNonNegativeInteger, checkPositiveInteger, invalid } from './check.js';
 import { BusyError, DisposedError } from './errors.js';
@@ -132,8 +133,27 @@ export class SharedMemory {
    * @throws NativeUnavailableError
    */
   static tryRemove(key: string): 'removed' | 'locked' | 'absent' {
+    const found = SharedMemory.tryLock(key);
+    if (typeof found === 'string') return found;
+    try {
+      found.remove();
+      return 'removed';
+    } finally {
+      found.close();
+    }
+  }
+
+  /**
+   * Locks a name whose creator is gone, and only then, so that something can be done before the name goes: as with
+   * `tryRemove`, `'locked'` means that its creator, or somebody who called this, lives. Never waits.
+   *
+   * @throws SharedMemoryError `ERR_SHM_SYSTEM`, such as EACCES for another user's region.
+   * @throws NativeUnavailableError
+   */
+  static tryLock(key: string): AbandonedName | 'locked' | 'absent' {
     checkKey(key);
-    return binding().shmTryRemove(key);
+    const found = binding().shmTryLock(key);
+    return typeof found === 'string' ? found : new AbandonedName(key, found);
   }
 
   /**

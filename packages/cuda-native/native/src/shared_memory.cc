@@ -54,16 +54,32 @@ Napi::Value ShmOpen(const Napi::CallbackInfo& info) {
                          [region](napi_env env) { return Present(env, region); }));
 }
 
-// shmTryRemove(key)
-Napi::Value ShmTryRemove(const Napi::CallbackInfo& info) {
-  Removal removal = Removal::kAbsent;
-  const Status status = TryRemoveName(PathOf(info[0].As<Napi::String>()), &removal);
+// shmTryLock(key): the handle of the abandoned name, or why there is none.
+Napi::Value ShmTryLock(const Napi::CallbackInfo& info) {
+  auto name = std::make_shared<AbandonedName>();
+  NameState state = NameState::kAbsent;
+  const Status status = TryLockName(PathOf(info[0].As<Napi::String>()), name.get(), &state);
   if (!status.ok()) {
     Throw(info.Env(), status);
     return Napi::Value();
   }
-  const char* word = removal == Removal::kRemoved ? "removed" : removal == Removal::kLocked ? "locked" : "absent";
-  return Napi::String::New(info.Env(), word);
+  if (state == NameState::kAbandoned) return Napi::Value(info.Env(), Wrap(info.Env(), name));
+  return Napi::String::New(info.Env(), state == NameState::kLocked ? "locked" : "absent");
+}
+
+// shmRemoveLocked(handle)
+Napi::Value ShmRemoveLocked(const Napi::CallbackInfo& info) {
+  if (auto name = Unwrap<AbandonedName>(info.Env(), info[0])) {
+    const Status status = name->Remove();
+    if (!status.ok()) Throw(info.Env(), status);
+  }
+  return info.Env().Undefined();
+}
+
+// shmUnlock(handle)
+Napi::Value ShmUnlock(const Napi::CallbackInfo& info) {
+  if (auto name = Unwrap<AbandonedName>(info.Env(), info[0])) name->lock.Reset();
+  return info.Env().Undefined();
 }
 
 // shmUnlink(handle)
@@ -104,7 +120,9 @@ Napi::Value ShmUnlinkAll(const Napi::CallbackInfo& info) {
 void ExportSharedMemory(Napi::Env env, Napi::Object exports) {
   exports.Set("shmCreate", Napi::Function::New<ShmCreate>(env, "shmCreate"));
   exports.Set("shmOpen", Napi::Function::New<ShmOpen>(env, "shmOpen"));
-  exports.Set("shmTryRemove", Napi::Function::New<ShmTryRemove>(env, "shmTryRemove"));
+  exports.Set("shmTryLock", Napi::Function::New<ShmTryLock>(env, "shmTryLock"));
+  exports.Set("shmRemoveLocked", Napi::Function::New<ShmRemoveLocked>(env, "shmRemoveLocked"));
+  exports.Set("shmUnlock", Napi::Function::New<ShmUnlock>(env, "shmUnlock"));
   exports.Set("shmUnlink", Napi::Function::New<ShmUnlink>(env, "shmUnlink"));
   exports.Set("shmClose", Napi::Function::New<ShmClose>(env, "shmClose"));
   exports.Set("shmFreeBytes", Napi::Function::New<ShmFreeBytes>(env, "shmFreeBytes"));

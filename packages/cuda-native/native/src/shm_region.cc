@@ -176,17 +176,17 @@ Status OpenRegion(const std::string& path, uint64_t offset, uint64_t size, bool 
   return Map(fd.get(), offset, size, path, &region->mapping);
 }
 
-Status TryRemoveName(const std::string& path, Removal* removal) {
+Status TryLockName(const std::string& path, AbandonedName* name, NameState* state) {
   for (;;) {
     FileDescriptor fd(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW));
     if (fd.get() < 0) {
       if (errno != ENOENT) return Status::System("open", errno, path);
-      *removal = Removal::kAbsent;
+      *state = NameState::kAbsent;
       return Status::Ok();
     }
     if (flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
       if (errno != EWOULDBLOCK) return Status::System("flock", errno, path);
-      *removal = Removal::kLocked;
+      *state = NameState::kLocked;
       return Status::Ok();
     }
     // Another process may have replaced the name since it was opened; only the file that is locked may lose its name.
@@ -199,10 +199,19 @@ Status TryRemoveName(const std::string& path, Removal* removal) {
       return Status::System("statx", errno, path);
     }
     if (ours.stx_ino != named.stx_ino) continue;
-    if (unlink(path.c_str()) != 0 && errno != ENOENT) return Status::System("unlink", errno, path);
-    *removal = Removal::kRemoved;
+    name->path = path;
+    name->lock = std::move(fd);
+    *state = NameState::kAbandoned;
     return Status::Ok();
   }
+}
+
+Status AbandonedName::Remove() {
+  // Without the lock the name may be somebody else's by now.
+  if (lock.get() < 0) return Status::Ok();
+  if (unlink(path.c_str()) != 0 && errno != ENOENT) return Status::System("unlink", errno, path);
+  lock.Reset();
+  return Status::Ok();
 }
 
 }  // namespace zerohop

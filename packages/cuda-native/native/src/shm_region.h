@@ -58,10 +58,19 @@ Status CreateRegion(const std::string& path, uint64_t size, mode_t mode, Region*
 // A part of an existing region, up to its end if `to_end`. May wait.
 Status OpenRegion(const std::string& path, uint64_t offset, uint64_t size, bool to_end, Region* region);
 
-enum class Removal { kRemoved, kLocked, kAbsent };
+enum class NameState { kAbandoned, kLocked, kAbsent };
 
-// Removes a name whose owner is gone. The lock proves it: the kernel drops it with the owner's last descriptor.
-Status TryRemoveName(const std::string& path, Removal* removal);
+// A name whose owner is gone, locked by this process.
+struct AbandonedName {
+  std::string path;
+  FileDescriptor lock;
+
+  // Removes the name while the lock is held: nobody else may have.
+  Status Remove();
+};
+
+// Locks a name whose owner is gone. The lock proves it: the kernel drops it with the owner's last descriptor.
+Status TryLockName(const std::string& path, AbandonedName* name, NameState* state);
 
 // Removes all names that this process has made and not yet removed, and makes no more: the process is ending.
 void UnlinkAllNames();
@@ -74,6 +83,11 @@ Status FreeBytes(uint64_t* bytes);
 template <>
 struct TypeTag<Region> {
   static constexpr napi_type_tag value = {0x5a65726f686f7001, 0x9c1f4be27a3d4401};
+};
+
+template <>
+struct TypeTag<AbandonedName> {
+  static constexpr napi_type_tag value = {0x5a65726f686f7006, 0xb2d94c0f6e1a8806};
 };
 
 }  // namespace zerohop

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { describeTier } from '@zerohop/test-support';
 import { afterEach, expect, it } from 'vitest';
-import { DisposedError, SharedMemory, SharedMemoryError } from '../../src/index.js';
+import { type AbandonedName, DisposedError, SharedMemory, SharedMemoryError } from '../../src/index.js';
 import { run } from '../support/child.js';
 import { move } from '../support/move.js';
 
@@ -25,6 +25,12 @@ afterEach(() => {
   expect(readdirSync('/dev/shm').filter((name) => name.includes(`zerohop-test-${process.pid}`))).toEqual([]);
   expect(readdirSync('/dev/shm').filter((name) => name.startsWith(`.zerohop-${process.pid}`))).toEqual([]);
 });
+
+function locked(name: string): AbandonedName {
+  const found = SharedMemory.tryLock(name);
+  if (typeof found === 'string') throw new Error(`${name} is ${found}`);
+  return found;
+}
 
 async function failure(promise: Promise<unknown>): Promise<SharedMemoryError> {
   const error: unknown = await promise.then(
@@ -129,6 +135,41 @@ function tests(): void {
     expect(SharedMemory.tryRemove(name)).toBe('absent');
   });
 
+  it('locks an entry that nobody holds, and removes it or leaves it', () => {
+    const name = key();
+    expect(SharedMemory.tryLock(name)).toBe('absent');
+    writeFileSync(`/dev/shm${name}`, 'left behind');
+    const first = locked(name);
+    expect(first.key).toBe(name);
+    expect(SharedMemory.tryLock(name)).toBe('locked');
+    expect(SharedMemory.tryRemove(name)).toBe('locked');
+    first.close();
+    first.close();
+    first.remove();
+    expect(readFileSync(`/dev/shm${name}`, 'utf8')).toBe('left behind');
+    const second = locked(name);
+    second.remove();
+    expect(second.closed).toBe(true);
+    expect(existsSync(`/dev/shm${name}`)).toBe(false);
+    // The name may be another region's by now.
+    writeFileSync(`/dev/shm${name}`, 'new');
+    second.remove();
+    expect(SharedMemory.tryRemove(name)).toBe('removed');
+  });
+
+  it('locks nothing that its creator holds', async () => {
+    const memory = kept(await SharedMemory.create(key(), PAGE));
+    expect(SharedMemory.tryLock(memory.key)).toBe('locked');
+  });
+
+  it('gives up the lock, and leaves the name, when the process that took it ends', async () => {
+    const name = key();
+    writeFileSync(`/dev/shm${name}`, 'left behind');
+    const { stdout } = await run(`console.log(typeof zerohop.SharedMemory.tryLock('${name}'));`);
+    expect(stdout.trim()).toBe('object');
+    expect(SharedMemory.tryRemove(name)).toBe('removed');
+  });
+
   it('stays usable after unlink, and its key is free again', async () => {
     const memory = kept(await SharedMemory.create(key(), PAGE));
     memory.unlink();
@@ -177,6 +218,7 @@ function tests(): void {
     try {
       expect((await failure(SharedMemory.open(name))).errno).toBe('ELOOP');
       expect(() => SharedMemory.tryRemove(name)).toThrow(/ELOOP/);
+      expect(() => SharedMemory.tryLock(name)).toThrow(/ELOOP/);
     } finally {
       unlinkSync(`/dev/shm${name}`);
     }
