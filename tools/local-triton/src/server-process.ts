@@ -28,12 +28,14 @@ export class ServerProcess {
     supervisor.stdin.on('error', () => undefined);
     supervisor.stdin.write(`${JSON.stringify(config)}\n`);
     const reports = createInterface({ input: supervisor.stdout });
-    const first = await new Promise<SupervisorReport>((resolve, reject) => {
-      supervisor.once('error', reject);
-      supervisor.once('close', () => reject(new Error('The supervisor of the Triton server ended')));
+    const first = await new Promise<SupervisorReport>((resolve) => {
+      const failed = (message: string): void => resolve({ type: 'failed', message });
+      supervisor.once('error', (error) => failed(`its supervisor: ${error.message}`));
+      supervisor.once('close', (exitCode, signal) => failed(`its supervisor ended with ${signal ?? exitCode}`));
       reports.once('line', (line) => resolve(JSON.parse(line) as SupervisorReport));
     });
     if (first.type !== 'started') {
+      removeSharedMemory(config.shmPrefix);
       const why = first.type === 'failed' ? first.message : 'it ended at once';
       throw new LocalTritonError('ERR_TRITON_START', `The Triton server does not start: ${why}`);
     }
@@ -77,7 +79,13 @@ export class ServerProcess {
   }
 
   kill(signal: NodeJS.Signals): void {
-    if (this.#running) process.kill(this.pid, signal);
+    if (!this.#running) return;
+    try {
+      process.kill(this.pid, signal);
+    } catch (error) {
+      // It has ended; the supervisor is about to say so.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
   }
 
   /** SIGTERM, and SIGKILL for all that is left after `graceMs`. */

@@ -1,9 +1,12 @@
-import { readdirSync, statfsSync, unlinkSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, readlinkSync, statfsSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { LocalTritonError } from './errors.js';
 
 const SHM_DIRECTORY = '/dev/shm';
 const MIB = 2 ** 20;
+/** In place of the pid namespace where /proc does not tell it. */
+const UNKNOWN = '0';
 
 /**
  * Checks that /dev/shm can hold `byteLength` more bytes. Does not reserve them.
@@ -45,4 +48,49 @@ export function removeSharedMemory(prefix: string): string[] {
     }
   }
   return removed;
+}
+
+/**
+ * A prefix for the /dev/shm files of one server. It names this process for good, by id, start and pid namespace, so that
+ * a later one can tell that nobody is left who would remove them.
+ */
+export function newSharedMemoryPrefix(): string {
+  const owner = [process.pid, startOf(process.pid) ?? UNKNOWN, pidNamespace()].join('-');
+  return `zerohop-triton-${owner}-${randomBytes(6).toString('hex')}-`;
+}
+
+/**
+ * Removes files of servers whose starter has ended. Usually their supervisor or the stubs have done so, unless all were
+ * killed at once. Files of other users and of other pid namespaces stay.
+ */
+export function removeStaleSharedMemory(): void {
+  const namespace = pidNamespace();
+  if (namespace === UNKNOWN || !existsSync(SHM_DIRECTORY)) return;
+  for (const name of readdirSync(SHM_DIRECTORY)) {
+    const [, pid, start, where] = /^zerohop-triton-(\d+)-(\d+)-(\d+)-[0-9a-f]{12}-/.exec(name) ?? [];
+    if (pid === undefined || where !== namespace || startOf(pid) === start) continue;
+    try {
+      unlinkSync(join(SHM_DIRECTORY, name));
+    } catch {
+      // Another user's, or just removed.
+    }
+  }
+}
+
+/** Start of a process in clock ticks since boot; undefined when there is none of this id. */
+function startOf(pid: number | string): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  } catch {
+    return undefined;
+  }
+}
+
+function pidNamespace(): string {
+  try {
+    return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? UNKNOWN;
+  } catch {
+    return UNKNOWN;
+  }
 }

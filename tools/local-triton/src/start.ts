@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -10,7 +9,12 @@ import type { StartTritonOptions } from './options.js';
 import { freePorts } from './ports.js';
 import { LocalTriton, type ServerPorts } from './server.js';
 import { ServerProcess } from './server-process.js';
-import { checkSharedMemory, sharedMemoryRemedy } from './shared-memory.js';
+import {
+  checkSharedMemory,
+  newSharedMemoryPrefix,
+  removeStaleSharedMemory,
+  sharedMemoryRemedy,
+} from './shared-memory.js';
 
 const MIB = 2 ** 20;
 const PORT_ATTEMPTS = 4;
@@ -19,12 +23,15 @@ const PORT_ATTEMPTS = 4;
  * Starts a real Triton server on 127.0.0.1 and resolves once it and its models are ready (1 to 15 s).
  *
  * The server can't outlive this process: however the process ends, a supervisor ends the server and its Python stubs and
- * removes their /dev/shm files within about two seconds. Nothing here keeps the event loop alive once the server is ready.
+ * removes their /dev/shm files within about two seconds. When the supervisor is killed as well, the kernel ends the
+ * server (where util-linux has setpriv), and what files are still left the next start removes. Nothing here keeps the
+ * event loop alive once the server is ready.
  *
  * @throws LocalTritonError ERR_TRITON_NOT_INSTALLED, ERR_SHM_FULL, ERR_TRITON_START; the reason of `signal`
  */
 export async function startTriton(options: StartTritonOptions): Promise<LocalTriton> {
   options.signal?.throwIfAborted();
+  removeStaleSharedMemory();
   checkSharedMemory(options.shmByteLength ?? 32 * MIB);
   const installation = await findTriton(options.home);
   for (let attempt = 1; ; attempt++) {
@@ -48,7 +55,7 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
     metrics: options.ports?.metrics ?? free[2] ?? 0,
   };
   const runDirectory = mkdtempSync(join(tmpdir(), 'zerohop-triton-'));
-  const shmPrefix = `zerohop-triton-${process.pid}-${randomBytes(6).toString('hex')}-`;
+  const shmPrefix = newSharedMemoryPrefix();
   const logFile = options.logFile === undefined ? join(runDirectory, 'server.log') : resolve(options.logFile);
   const exitTimeoutSeconds = options.exitTimeoutSeconds ?? 3;
   let server: ServerProcess | undefined;

@@ -20,12 +20,13 @@ export type SupervisorReport =
 /**
  * Runs in a small process of its own, in its own session, between us and the server: its standard input is a pipe from
  * us, so that the server ends whatever way we do, `kill -9` included (it is then killed at once: nobody waits for its
- * answers). Reads the config as one JSON line, then `stop N` lines (N: milliseconds from SIGTERM to SIGKILL).
+ * answers). Where util-linux is, the kernel kills the server when this process is killed itself. Reads the config as one JSON line, then `stop N` lines (N: milliseconds from SIGTERM to SIGKILL).
  *
  * The function is sent as source text to `node -e`, which works from sources, from dist and from a bundle; it must use
  * nothing but its arguments and globals.
  */
 export function supervise(childProcess: typeof import('node:child_process'), fs: typeof import('node:fs')): void {
+  const setpriv = '/usr/bin/setpriv';
   let config: SupervisorConfig | undefined;
   let server: import('node:child_process').ChildProcess | undefined;
   let ended = false;
@@ -92,18 +93,24 @@ export function supervise(childProcess: typeof import('node:child_process'), fs:
   };
   const start = (line: string): void => {
     config = JSON.parse(line) as SupervisorConfig;
-    const log = fs.openSync(config.logFile, 'a');
-    server = childProcess.spawn(config.binary, config.args, {
-      env: config.env,
-      detached: true,
-      stdio: ['ignore', log, log],
-    });
-    fs.closeSync(log);
-    server.once('error', (error) => {
+    const fail = (error: Error): void => {
       report({ type: 'failed', message: error.message });
       cleanUp();
       process.exit(1);
-    });
+    };
+    let command = [config.binary, ...config.args];
+    try {
+      // Told by us, since setpriv's words would stand for its own.
+      fs.accessSync(config.binary, fs.constants.X_OK);
+      if (fs.existsSync(setpriv)) command = [setpriv, '--pdeathsig', 'KILL', ...command];
+    } catch (error) {
+      fail(error as Error);
+    }
+    const log = fs.openSync(config.logFile, 'a');
+    const [program = '', ...args] = command;
+    server = childProcess.spawn(program, args, { env: config.env, detached: true, stdio: ['ignore', log, log] });
+    fs.closeSync(log);
+    server.once('error', fail);
     server.once('spawn', () => report({ type: 'started', pid: server?.pid ?? 0 }));
     server.once('exit', finish);
   };

@@ -2,9 +2,10 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { repositoryRoot } from './repository.js';
+import { SETPRIV } from './tied.js';
 
 /** Something a test can't do without and a machine may lack. */
-export type Need = 'g++' | 'addon' | 'peers' | 'triton' | 'mount' | 'gpu';
+export type Need = 'g++' | 'addon' | 'peers' | 'triton' | 'mount' | 'setpriv' | 'gpu';
 
 /**
  * What may be missing even with CI=true, where any other missing need fails. This list is the only one.
@@ -65,6 +66,8 @@ function look(need: Need): string | undefined {
         ? undefined
         : 'This user may not mount a /dev/shm of its own (unshare).';
     }
+    case 'setpriv':
+      return existsSync(SETPRIV) ? undefined : 'setpriv (of util-linux) is not installed.';
     case 'gpu':
       return readdirSync('/dev').some((name) => /^nvidia\d+$/.test(name))
         ? undefined

@@ -1,14 +1,16 @@
-import { execFile, spawn } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import {
+  descendants,
   describeTier,
   expectNothingLeft,
   takeSnapshot,
   testModels,
+  tied,
   withSmallSharedMemory,
 } from '@zerohop/test-support';
 import { expect, onTestFinished, test } from 'vitest';
@@ -32,6 +34,28 @@ function temporaryFolder(): string {
   const path = mkdtempSync(join(tmpdir(), 'zerohop-test-'));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   return path;
+}
+
+/** A process that starts a server, and the server's pid; it goes on, or ends by itself. */
+async function startInChild(ends: boolean): Promise<{ child: ChildProcess; pid: number }> {
+  const script = `
+    import { startTriton } from ${JSON.stringify(join(import.meta.dirname, '../../dist/index.js'))};
+    const server = await startTriton({ modelRepository: ${JSON.stringify(testModels)}, models: ['identity'] });
+    console.log(server.pid);
+    ${ends ? '' : 'setInterval(() => undefined, 1000);'}
+  `;
+  const [program, args] = tied(process.execPath, ['--input-type=module', '-e', script]);
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const pid = Number(
+    await new Promise<string>((resolve, reject) => {
+      child.stdout.once('data', (line: Buffer) => resolve(line.toString()));
+      child.once('error', reject);
+      child.once('exit', () => reject(new Error('The child ended without a word')));
+    }),
+  );
+  expect(pid).toBeGreaterThan(0);
+  return { child, pid };
 }
 
 describeTier('triton', 'startTriton', () => {
@@ -66,28 +90,39 @@ describeTier('triton', 'startTriton', () => {
     await server.stop();
   });
 
+  test('a signal for a server that has just ended is none', async () => {
+    const server = await startTriton({ modelRepository: testModels, models });
+    server.kill('SIGKILL');
+    // The supervisor has yet to see it, to end the stubs and to say so.
+    while (server.running) {
+      server.kill('SIGTERM');
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    server.kill('SIGTERM');
+    await server.stop();
+  });
+
+  test.each([
+    { how: 'ends', program: '/bin/false', message: /supervisor ended with 1/ },
+    { how: 'does not start', program: '/nowhere/node', message: /supervisor: .*ENOENT/ },
+  ])('a supervisor that $how is an error with a code', async ({ program, message }) => {
+    const node = process.execPath;
+    process.execPath = program;
+    try {
+      const error = await rejection(startTriton({ modelRepository: testModels, models }));
+      expect(error).toBeInstanceOf(LocalTritonError);
+      expect(error).toMatchObject({ code: 'ERR_TRITON_START', message: expect.stringMatching(message) });
+    } finally {
+      process.execPath = node;
+    }
+  });
+
   test.each(['SIGKILL', 'SIGTERM', 'exit'] as const)('does not outlive its process: %s', async (end) => {
     const before = takeSnapshot();
-    const script = `
-      import { startTriton } from ${JSON.stringify(join(import.meta.dirname, '../../dist/index.js'))};
-      const server = await startTriton({ modelRepository: ${JSON.stringify(testModels)}, models: ['identity'] });
-      console.log(server.pid);
-      if (${JSON.stringify(end)} !== 'exit') setInterval(() => undefined, 1000);
-    `;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    const pid = Number(
-      await new Promise<string>((resolve, reject) => {
-        child.stdout.once('data', (line: Buffer) => resolve(line.toString()));
-        child.once('error', reject);
-        child.once('exit', () => reject(new Error('The child ended without a word')));
-      }),
-    );
-    expect(pid).toBeGreaterThan(0);
+    const { child, pid } = await startInChild(end === 'exit');
     if (end !== 'exit') child.kill(end);
     await expectNothingLeft(before, { belongs: (name) => name.startsWith(`zerohop-triton-${child.pid}-`) });
-    await expect.poll(() => readdirSync('/proc').includes(String(pid)), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 5000 }).toBe(false);
   });
 
   test('tells in one sentence which model did not load and why', async () => {
@@ -139,6 +174,32 @@ describeTier('triton', 'startTriton', () => {
     expect(stdout.trim()).toMatch(/^1\.26\./);
   });
 });
+
+describeTier(
+  'triton',
+  'kill -9 of the process and of the supervisor',
+  () => {
+    test('ends the server, its stubs and their files', async () => {
+      const before = takeSnapshot();
+      const { child, pid } = await startInChild(false);
+      const supervisor = Number(/^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+      const stubs = descendants(pid);
+      expect(stubs).not.toEqual([]);
+      const files = () => readdirSync('/dev/shm').filter((name) => name.startsWith(`zerohop-triton-${child.pid}-`));
+      expect(files()).not.toEqual([]);
+      // While it is stopped the process can't do what its supervisor no longer does.
+      child.kill('SIGSTOP');
+      process.kill(supervisor, 'SIGKILL');
+      child.kill('SIGKILL');
+      for (const process of [pid, ...stubs]) {
+        await expect.poll(() => existsSync(`/proc/${process}`), { timeout: 15_000 }).toBe(false);
+      }
+      await expect.poll(files).toEqual([]);
+      await expectNothingLeft(before, { belongs: isOurs });
+    });
+  },
+  { needs: ['setpriv'] },
+);
 
 describeTier(
   'triton',

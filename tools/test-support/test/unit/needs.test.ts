@@ -1,5 +1,7 @@
 import { spawn } from 'node:child_process';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { existsSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { describeTier, tied } from '../../src/index.js';
 
 /** needs.ts looks once; each test asks a fresh copy. */
 async function freshNeeds(): Promise<typeof import('../../src/needs.js')> {
@@ -58,3 +60,26 @@ describe('leftovers', () => {
     await expectNothingLeft(before);
   });
 });
+
+describeTier(
+  'unit',
+  'tied',
+  () => {
+    test('the program is killed when the process that started it is', async () => {
+      const forever = 'setInterval(() => undefined, 1000)';
+      const [program, args] = tied(process.execPath, ['-e', forever]);
+      const script = `
+        const { spawn } = require('node:child_process');
+        console.log(spawn(${JSON.stringify(program)}, ${JSON.stringify(args)}).pid);
+        ${forever};
+      `;
+      const parent = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
+      onTestFinished(() => void parent.kill('SIGKILL'));
+      const pid = Number(await new Promise((resolve) => parent.stdout.once('data', resolve)));
+      expect(existsSync(`/proc/${pid}`)).toBe(true);
+      parent.kill('SIGKILL');
+      await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 10_000 }).toBe(false);
+    });
+  },
+  { needs: ['setpriv'] },
+);
