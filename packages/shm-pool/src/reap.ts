@@ -1,7 +1,7 @@
 /** Removes what crashed processes left: registrations with the server, and entries in /dev/shm. */
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { SharedMemory } from '@zerohop/cuda-native';
+import { type AbandonedName, SharedMemory } from '@zerohop/cuda-native';
 import type { RegionClient } from './client.js';
 import { messageOf } from './errors.js';
 import { entryOfRegion, makerState, parseEntry } from './names.js';
@@ -27,43 +27,74 @@ interface Registration {
   isListed(): Promise<boolean>;
 }
 
+/** An entry's owner; when it is gone and left its entry, the entry's lock is ours. */
+type Owner =
+  | { readonly gone: true; readonly entry?: AbandonedName }
+  | { readonly gone: false; readonly reason: string };
+
 /**
  * Touches only names of this package whose owner is gone: the entry is here and its lock is free, or there is no entry
- * and the maker's boot and PID namespace are ours and that process is gone. Everything else is left and reported.
+ * and the maker's boot and PID namespace are ours and that process is gone. Everything else is left and reported. An
+ * entry goes after its registrations, and stays with those that the server would not give up, for the next reaper.
  * @throws the client's error when the server cannot be asked
  */
 export async function reap(client: RegionClient): Promise<ReapReport> {
   const unregistered: string[] = [];
   const removed: string[] = [];
   const left: { name: string; reason: string }[] = [];
-  const { version } = await client.serverMetadata();
-  const registrations = await listRegistrations(client);
-  const entries = new Set([...registrations.map(({ entry }) => entry), ...(await entriesHere())]);
-  for (const entry of entries) {
-    const state = ownerState(entry);
-    const regions = registrations.filter((registration) => registration.entry === entry);
-    if (state.over) {
-      if (state.removed) removed.push(entry);
-      for (const region of regions) {
+  const owners = new Map<string, Owner>();
+  try {
+    const { version } = await client.serverMetadata();
+    // Locked before the server is asked for its regions: who is gone by then registers no more.
+    for (const entry of await entriesHere()) owners.set(entry, ownerOf(entry));
+    const registrations = await listRegistrations(client);
+    for (const { entry } of registrations) if (!owners.has(entry)) owners.set(entry, ownerOf(entry));
+    for (const [name, owner] of owners) {
+      if (!owner.gone) {
+        left.push({ name, reason: owner.reason });
+        continue;
+      }
+      const before = left.length;
+      for (const region of registrations.filter(({ entry }) => entry === name)) {
         const reason = await unregister(region, version);
         if (reason === undefined) unregistered.push(region.name);
         else left.push({ name: region.name, reason });
       }
-    } else {
-      left.push({ name: entry, reason: state.reason });
+      if (owner.entry === undefined || left.length > before) continue;
+      const reason = remove(owner.entry);
+      if (reason === undefined) removed.push(name);
+      else left.push({ name, reason });
     }
+  } finally {
+    for (const owner of owners.values()) if (owner.gone) owner.entry?.close();
   }
   return { unregistered, removed, left };
 }
 
-/** Whether an entry's owner is gone. Removes the entry when its lock is free: the lock is the proof. */
-function ownerState(entry: string): { over: true; removed: boolean } | { over: false; reason: string } {
-  const outcome = SharedMemory.tryRemove(`/${entry}`);
-  if (outcome === 'removed') return { over: true, removed: true };
-  if (outcome === 'locked') return { over: false, reason: 'its owner lives' };
-  const maker = parseEntry(entry);
-  if (maker !== undefined && makerState(maker) === 'gone') return { over: true, removed: false };
-  return { over: false, reason: 'it has no entry here, and its owner is not known to be gone' };
+/** Whether an entry's owner is gone. The lock is the proof, where there is an entry. */
+function ownerOf(name: string): Owner {
+  let entry: ReturnType<typeof SharedMemory.tryLock>;
+  try {
+    entry = SharedMemory.tryLock(`/${name}`);
+  } catch (error) {
+    // Another user's, as a rule.
+    return { gone: false, reason: messageOf(error) };
+  }
+  if (entry === 'locked') return { gone: false, reason: 'its owner lives, or another reaper is at it' };
+  if (entry !== 'absent') return { gone: true, entry };
+  const maker = parseEntry(name);
+  if (maker !== undefined && makerState(maker) === 'gone') return { gone: true };
+  return { gone: false, reason: 'it has no entry here, and its owner is not known to be gone' };
+}
+
+/** Undefined when the entry is gone, else why it is not. */
+function remove(entry: AbandonedName): string | undefined {
+  try {
+    entry.remove();
+    return undefined;
+  } catch (error) {
+    return messageOf(error);
+  }
 }
 
 /** Undefined when the region is gone, else why it is not. */

@@ -1,9 +1,9 @@
-import { existsSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { SharedMemory } from '@zerohop/cuda-native';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { reap } from '../../src/index.js';
 import { EntryNames, regionName, thisMaker } from '../../src/names.js';
-import { FakeTriton } from '../support/fake-triton.js';
+import { FakeError, FakeTriton } from '../support/fake-triton.js';
 
 let server: FakeTriton;
 
@@ -45,7 +45,7 @@ test('a locked entry stays, whoever its name says made it', async () => {
   const owner = await SharedMemory.create(`/${entry}`, 4096);
   const region = await register(entry);
   const report = await reap(server);
-  expect(report.left).toContainEqual({ name: entry, reason: 'its owner lives' });
+  expect(report.left).toContainEqual({ name: entry, reason: expect.stringMatching(/^its owner lives/) as string });
   expect(server.regionNames).toEqual([region]);
   owner.close();
 });
@@ -66,6 +66,52 @@ test("a server that does not count users is not asked: the dead owner's request 
   const report = await reap(server);
   expect(report.left.map(({ name }) => name)).toContain(region);
   expect(server.calls.unregister).toBe(0);
+});
+
+test('an entry that cannot be locked is left, with the reason, and the others go', async () => {
+  const [first, second, third] = [0, 1, 2].map(() => unlockedEntry()) as [string, string, string];
+  // As another user's entry would be, for root too: it can't be opened.
+  rmSync(`/dev/shm/${second}`);
+  mkdirSync(`/dev/shm/${second}`);
+  onTestFinished(() => rmSync(`/dev/shm/${second}`, { recursive: true }));
+  const region = await register(first);
+  const report = await reap(server);
+  expect(report.unregistered).toEqual([region]);
+  expect(report.removed).toEqual(expect.arrayContaining([first, third]));
+  expect(report.left).toContainEqual({ name: second, reason: expect.stringContaining('EISDIR') as string });
+});
+
+test.for([
+  ['refuses to unregister', new FakeError('TRITON_INTERNAL', 'no')],
+  ['goes away', new FakeError('TRITON_UNAVAILABLE', 'connect ECONNREFUSED')],
+] as const)('a server that %s: the entry stays for the next reaper', async ([, refusal]) => {
+  // Of another PID namespace, so that nothing but the entry can prove that the owner is gone.
+  const entry = unlockedEntry(elsewhere);
+  const region = await register(entry);
+  server.refuseUnregister = refusal;
+  const report = await reap(server);
+  expect(report.left).toContainEqual({ name: region, reason: refusal.message });
+  expect(report.removed).not.toContain(entry);
+  expect(existsSync(`/dev/shm/${entry}`)).toBe(true);
+  server.refuseUnregister = undefined;
+  expect(await reap(server)).toMatchObject({ unregistered: [region], removed: [entry] });
+  expect(existsSync(`/dev/shm/${entry}`)).toBe(false);
+});
+
+test('an entry is locked while its region is unregistered, and there until the server has let go', async () => {
+  const entry = unlockedEntry(elsewhere);
+  const region = await register(entry);
+  const { unregister } = server.systemSharedMemory;
+  const seen: unknown[] = [];
+  server.systemSharedMemory.unregister = async (name) => {
+    seen.push(
+      SharedMemory.tryLock(`/${entry}`),
+      (await reap(server)).left.some(({ name }) => name === entry),
+    );
+    await unregister(name);
+  };
+  expect((await reap(server)).unregistered).toEqual([region]);
+  expect(seen).toEqual(['locked', true]);
 });
 
 test("other people's regions and entries are not looked at", async () => {

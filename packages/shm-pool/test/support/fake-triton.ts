@@ -74,6 +74,8 @@ export class FakeTriton implements TensorClient {
   gate: Promise<unknown> = Promise.resolve();
   /** Refuses every registration with this. */
   refuseRegister: Error | undefined;
+  /** Refuses every unregister with this. */
+  refuseUnregister: Error | undefined;
   /** Every control call fails with this. */
   down: Error | undefined;
   /** The next request is answered with this error. */
@@ -133,6 +135,7 @@ export class FakeTriton implements TensorClient {
   async #unregister(kind: 'system' | 'cuda', name: string): Promise<void> {
     await this.#control();
     this.calls.unregister += 1;
+    if (this.refuseUnregister !== undefined) throw this.refuseUnregister;
     const region = this.#regions.get(name);
     if (region === undefined || region.kind !== kind) return;
     if (region.users > 0 && !this.#defersUnregister()) {
