@@ -2,7 +2,7 @@
 import { outOfRange, wrongType } from './errors.js';
 
 /** The longest that a timer of Node waits; it fires a longer one at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** Checks an optional count; returns it or the default. */
 export function checkedInteger(name: string, value: unknown, minimum: 0 | 1, byDefault: number): number {

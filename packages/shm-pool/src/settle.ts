@@ -1,4 +1,5 @@
 /** Waiting with limits, and how a refused request ended. */
+import { MAX_TIMER_MS } from './check.js';
 import type { ClientCall, Settlement } from './client.js';
 import { PoolError } from './errors.js';
 
@@ -26,7 +27,7 @@ export function within<T>(work: Promise<T>, { signal, deadline }: Limits): Promi
   });
 }
 
-const remainingMs = (deadline: number) => Math.max(0, deadline - performance.now());
+const remainingMs = (deadline: number) => Math.min(Math.max(0, deadline - performance.now()), MAX_TIMER_MS);
 
 const tooLate = () =>
   new PoolError('ERR_POOL_TIMEOUT', 'The request was not sent: work on its blocks did not finish within timeoutMs');

@@ -55,6 +55,7 @@ export class SlotKeeper implements SlotOwner {
   #restoring: Promise<void> | undefined;
   #retired = 0;
   #state: 'open' | 'draining' | 'finishing' = 'open';
+  #mayDrain = true;
   #endDrain: (() => void) | undefined;
 
   constructor(options: KeeperOptions) {
@@ -225,7 +226,7 @@ export class SlotKeeper implements SlotOwner {
     this.#state = 'draining';
     this.dispenser.failAll(reason);
     await this.#restoring;
-    if (drainMs > 0) await this.#drain(drainMs);
+    if (drainMs > 0 && this.#mayDrain) await this.#drain(drainMs);
     this.#state = 'finishing';
     const timer = setTimeout(() => this.#lastCall.abort(), FINAL_STEPS_MS);
     await Promise.all([...this.#slots].map((slot) => this.#finish(slot)));
@@ -236,8 +237,9 @@ export class SlotKeeper implements SlotOwner {
     return { unproven: this.#unproven };
   }
 
-  /** Ends the wait of a close for slots in use. */
+  /** Ends the wait of a close for slots in use, also of one that has not come to it. */
   endDrain(): void {
+    this.#mayDrain = false;
     this.#endDrain?.();
   }
 

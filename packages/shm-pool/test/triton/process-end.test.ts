@@ -67,7 +67,7 @@ describeTier('triton', 'the end of a process', () => {
   test.for<NodeJS.Signals>(['SIGINT', 'SIGTERM'])('%s with installShutdown leaves nothing', async (signal) => {
     const child = await startHolder('shutdown');
     const { pid } = child;
-    expect(await regions(pid)).toHaveLength(2);
+    expect(await regions(pid)).toHaveLength(3);
     // The signal still ends the process, as it would have without the handler.
     expect(await end(child, signal)).toBe(signal);
     expect(await regions(pid)).toEqual([]);
