@@ -3,11 +3,13 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describeTier, expectNothingLeft, takeSnapshot } from '@zerohop/test-support';
+import { describeTier, expectNothingLeft, repositoryRoot, takeSnapshot, tied } from '@zerohop/test-support';
 import { expect, onTestFinished, test } from 'vitest';
 import { program } from '../support/paths.js';
 
-const run = promisify(execFile);
+/** Runs a program to its end; it does not outlive the test, whatever ends that. */
+const run = (args: readonly string[], signal: AbortSignal) =>
+  promisify(execFile)(...tied(process.execPath, args), { signal, killSignal: 'SIGKILL' });
 
 function scratchFile(name: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'zerohop-bench-test-'));
@@ -20,13 +22,16 @@ describeTier(
   'triton',
   'the benchmark programs',
   () => {
-    test('transports: every row of the small native table, each with its peers', async () => {
+    test('transports: every row of the small native table, each with its peers', async ({ signal }) => {
       const out = scratchFile('transports.json');
       const before = takeSnapshot();
-      const { stdout } = await run(process.execPath, [
-        ...[program('transports'), '--rounds', '1', '--duration', '300', '--tables', 'native-small'],
-        ...['--transports', 'system,bytes', '--out', out],
-      ]);
+      const { stdout } = await run(
+        [
+          ...[program('transports'), '--rounds', '1', '--duration', '300', '--tables', 'native-small'],
+          ...['--transports', 'system,bytes', '--out', out],
+        ],
+        signal,
+      );
       const results = JSON.parse(readFileSync(out, 'utf8'));
       const names = results.rows.map(
         (row: Record<string, unknown>) => `${row.client} ${row.transport} ${row.inFlight} ${row.work}`,
@@ -58,10 +63,12 @@ describeTier(
       await expectNothingLeft(before, { belongs: (name) => name.startsWith('bench-') });
     });
 
-    test('thousand: a thousand requests by shared memory and by message, all right and nothing grown', async () => {
+    test('thousand: a thousand requests by shared memory and by message, all right and nothing grown', async ({
+      signal,
+    }) => {
       const out = scratchFile('thousand.json');
       const before = takeSnapshot();
-      const running = run(process.execPath, [program('thousand'), '--counts', 'system=1000,bytes=1000', '--out', out]);
+      const running = run([program('thousand'), '--counts', 'system=1000,bytes=1000', '--out', out], signal);
       await running;
       const results = JSON.parse(readFileSync(out, 'utf8'));
       expect(results.runs).toMatchObject([
@@ -71,10 +78,20 @@ describeTier(
       await expectNothingLeft(before, { belongs: (name) => name.includes(`.${running.child.pid}.`) });
     });
 
-    test('thousand: an interrupt in the middle leaves nothing behind', async () => {
-      const child = spawn(process.execPath, [program('thousand'), '--counts', 'system=1000000'], {
-        stdio: ['ignore', 'ignore', 'pipe'],
+    test('thousand: 16 KiB kept in each request is growth', async ({ signal }) => {
+      const leak = join(repositoryRoot, 'bench', 'test', 'support', 'leak.mjs');
+      const running = run(['--import', leak, program('thousand'), '--counts', 'system=1000'], signal);
+      await expect(running).rejects.toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining("the client's memory grew: "),
+        stderr: expect.stringContaining('problems: '),
       });
+    });
+
+    test('thousand: an interrupt in the middle leaves nothing behind', async () => {
+      const [node, args] = tied(process.execPath, [program('thousand'), '--counts', 'system=1000000']);
+      const child = spawn(node, args, { stdio: ['ignore', 'ignore', 'pipe'] });
+      onTestFinished(() => void child.kill('SIGKILL'));
       let said = '';
       child.stderr.setEncoding('utf8').on('data', (text: string) => {
         said += text;
