@@ -8,7 +8,16 @@ import type { RegionClient } from './client.js';
 import { messageOf } from './errors.js';
 import type { RegionMemory } from './memory/region-memory.js';
 import { regionName } from './names.js';
-import { countsRegionUsers, isInUse, isUnreachable, registrationError } from './server-texts.js';
+import {
+  countsRegionUsers,
+  isInUse,
+  isRegisteredAlready,
+  isTimeout,
+  isUnreachable,
+  registrationError,
+} from './server-texts.js';
+import { within } from './settle.js';
+import { warn } from './warnings.js';
 
 /** Whether the server is proven to be done with a region; if not, why. */
 export type Proof = { readonly proven: true } | { readonly proven: false; readonly reason: string };
@@ -21,6 +30,9 @@ const unproven = (reason: string) => ({ proven: false, reason }) as const;
 
 /** Back-off between polls, in milliseconds: from 1, doubling, to 50. */
 const nextDelay = (delayMs: number) => Math.min(delayMs * 2, 50);
+
+/** How long a region that was never used may take to be released, in milliseconds. */
+const DISCARD_MS = 2000;
 
 /** Polls between two unregisters of a name that stays listed: a server may lose a deferred one. */
 const POLLS_PER_UNREGISTER = 20;
@@ -40,7 +52,8 @@ export class SharedRegion {
   readonly #entry: string;
   readonly #counters: RegionCounters;
   #registration = 0;
-  #registered = false;
+  /** `'uncertain'`: a register was sent, and whether the server carried it out, or still will, is not known. */
+  #state: 'unregistered' | 'uncertain' | 'registered' = 'unregistered';
 
   private constructor(client: RegionClient, memory: RegionMemory, entry: string, counters: RegionCounters) {
     this.#client = client;
@@ -71,7 +84,7 @@ export class SharedRegion {
       }
       return region;
     } catch (error) {
-      await region.release(AbortSignal.timeout(1000));
+      await region.discard();
       throw error;
     }
   }
@@ -100,14 +113,19 @@ export class SharedRegion {
 
   async #register(): Promise<void> {
     this.#counters.registerCalls += 1;
+    const before = this.#state;
+    this.#state = 'uncertain';
     try {
       await this.#memory.register(this.#client, this.name);
-      this.#registered = true;
     } catch (error) {
-      // After a lost connection the server may have registered it all the same.
-      this.#registered = isUnreachable(error);
-      throw registrationError(this.kind, error);
+      // An earlier register that got no answer may have been carried out since.
+      const nowKnown = before === 'uncertain' && isRegisteredAlready(error);
+      if (!nowKnown) {
+        if (!isUnreachable(error)) this.#state = before;
+        throw registrationError(this.kind, error);
+      }
     }
+    this.#state = 'registered';
   }
 
   /** Whether the server lists the current name. */
@@ -116,14 +134,24 @@ export class SharedRegion {
   }
 
   /**
-   * Registers the same memory under a fresh name. Only for a region without an unanswered request, and only when the
-   * server does not list the old name: Triton mishandles a second name of one system key.
+   * Registers the same memory anew. Only for a region without an unanswered request. Resolves with false, and does
+   * nothing, when the server lists the current name: Triton mishandles a second name of one system key.
    */
-  async reregister(): Promise<void> {
-    this.#registration += 1;
-    this.#registered = false;
+  async reregister(): Promise<boolean> {
+    const listed = await this.isListed();
+    if (listed && this.#state === 'registered') return false;
+    if (listed) {
+      this.#state = 'registered';
+      return true;
+    }
+    if (this.#state !== 'uncertain') {
+      this.#registration += 1;
+      this.#state = 'unregistered';
+    }
+    // Else no request carries the name yet. Under another one, a late registration would be the second of its key.
     this.#counters.reregistrations += 1;
     await this.#register();
+    return true;
   }
 
   /**
@@ -136,15 +164,15 @@ export class SharedRegion {
     while (!signal.aborted) {
       const epoch = this.#client.connectionEpoch;
       try {
-        const { version } = await this.#client.serverMetadata();
+        const { version } = await within(this.#client.serverMetadata(), { signal });
         if (!countsRegionUsers(version))
           return unproven(`a server of version '${version}' does not count a region's users`);
-        const listed = await this.isListed();
+        const listed = await within(this.isListed(), { signal });
         if (this.#client.connectionEpoch === epoch) {
           if (!listed) return unproven('the server that answers now does not know the region');
           await this.#unregister(signal);
           if (this.#client.connectionEpoch === epoch) {
-            this.#registered = false;
+            this.#state = 'unregistered';
             return PROVEN;
           }
         }
@@ -162,22 +190,32 @@ export class SharedRegion {
    * unanswered request. Without that proof the memory is retired, and the reason returned.
    */
   async release(signal: AbortSignal): Promise<Release> {
-    if (this.#registered) {
-      try {
-        await this.#unregister(signal);
-        this.#registered = false;
-      } catch (error) {
-        const unreachable = isUnreachable(error);
-        const freed = unreachable && this.kind === 'system';
-        // No request is unanswered, so nobody writes to a shm object any more, and a server that still maps it has a
-        // mapping of its own. Device memory must outlive the server's mapping.
-        if (freed) await this.free();
-        else this.retire();
-        return { ...unproven(unreachable ? 'the server cannot be reached' : messageOf(error)), freed };
-      }
+    try {
+      if (this.#state === 'uncertain') await this.#settleRegistration(signal);
+      if (this.#state === 'registered') await this.#unregister(signal);
+      this.#state = 'unregistered';
+    } catch (error) {
+      const gone = isUnreachable(error) && !isTimeout(error);
+      const freed = gone && this.kind === 'system';
+      // No request is unanswered, so nobody writes to a shm object any more, and a server that still maps it has a
+      // mapping of its own. Device memory must outlive the server's mapping.
+      if (freed) await this.free();
+      else this.retire();
+      const late = signal.aborted ? 'the time to wait for the server was over' : messageOf(error);
+      return { ...unproven(gone ? 'the server cannot be reached' : late), freed };
     }
     const outcome = await this.free();
     return { ...outcome, freed: outcome.proven };
+  }
+
+  /** Releases a region that no request has used, and warns when its memory could not be freed. */
+  async discard(): Promise<void> {
+    const release = await this.release(AbortSignal.timeout(DISCARD_MS));
+    if (release.freed || release.proven) return;
+    warn(
+      'ZEROHOP_RETIRED',
+      `${this.byteLength} bytes of region ${this.name} were given up until the process ends: ${release.reason}`,
+    );
   }
 
   /** Frees memory that the server is proven to be done with. When that fails, as after a device error, it is retired. */
@@ -196,20 +234,49 @@ export class SharedRegion {
     retired.add(this.#memory);
   }
 
+  /** Finds out whether a register without an answer was carried out, and that it will not be later. */
+  async #settleRegistration(signal: AbortSignal): Promise<void> {
+    let withdrawn = false;
+    await poll(signal, async () => {
+      if (await within(this.isListed(), { signal })) {
+        this.#state = 'registered';
+        return true;
+      }
+      if (withdrawn) return true;
+      withdrawn = this.#memory.withdraw();
+      // That listing may be from before.
+      return false;
+    });
+  }
+
   /** Until accepted ("in use" up to 2.52) and until status no longer lists the name (deferred from 2.53 on). */
   async #unregister(signal: AbortSignal): Promise<void> {
-    let delayMs = 1;
-    for (let poll = 0; ; poll += 1) {
-      try {
-        if (poll % POLLS_PER_UNREGISTER === 0) await this.#memory.unregister(this.#client, this.name);
-        if (!(await this.isListed())) return;
-      } catch (error) {
-        if (!isInUse(error)) throw error;
-        poll = -1;
+    let polls = 0;
+    await poll(signal, async () => {
+      const turn = polls;
+      // Asked again at once after one that was refused, or got no answer.
+      polls = 0;
+      if (turn % POLLS_PER_UNREGISTER === 0) {
+        await within(this.#memory.unregister(this.#client, this.name), { signal });
       }
-      delayMs = await pause(delayMs, signal);
-      signal.throwIfAborted();
+      const listed = await within(this.isListed(), { signal });
+      polls = turn + 1;
+      return !listed;
+    });
+  }
+}
+
+/** Asks until it is so, also after calls that met a request in flight or had no answer in time. */
+async function poll(signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
+  let delayMs = 1;
+  for (;;) {
+    try {
+      if (await isSo()) return;
+    } catch (error) {
+      if (!isInUse(error) && !isTimeout(error)) throw error;
     }
+    delayMs = await pause(delayMs, signal);
+    signal.throwIfAborted();
   }
 }
 

@@ -11,22 +11,39 @@ interface ClientError {
   readonly requiredByteLength?: unknown;
 }
 
+const GRPC_DEADLINE_EXCEEDED = 4;
+const GRPC_ALREADY_EXISTS = 6;
 const GRPC_UNAVAILABLE = 14;
 const GRPC_UNIMPLEMENTED = 12;
 
 const fieldsOf = (error: unknown): ClientError => (typeof error === 'object' && error !== null ? error : {});
 
-/** The server cannot be reached, or went away: nothing is known about what it did. */
-export function isUnreachable(error: unknown): boolean {
+const hasStatus = (error: unknown, status: number): boolean => {
   const { code, grpcStatus } = fieldsOf(error);
+  return code === status || grpcStatus === status;
+};
+
+/** The server cannot be reached, went away, or did not answer in time: nothing is known about what it did. */
+export function isUnreachable(error: unknown): boolean {
+  const { code } = fieldsOf(error);
   if (isRestricted(error)) return false;
   return (
+    isTimeout(error) ||
     code === 'TRITON_UNAVAILABLE' ||
     code === 'TRITON_CONNECTION_LOST' ||
-    code === GRPC_UNAVAILABLE ||
-    grpcStatus === GRPC_UNAVAILABLE
+    hasStatus(error, GRPC_UNAVAILABLE)
   );
 }
+
+/** A control call without an answer in time: the server is there, and may carry it out yet. */
+export const isTimeout = (error: unknown): boolean =>
+  fieldsOf(error).code === 'TRITON_TIMEOUT' || hasStatus(error, GRPC_DEADLINE_EXCEEDED);
+
+/** A register under a name that the server has. */
+export const isRegisteredAlready = (error: unknown): boolean =>
+  fieldsOf(error).code === 'TRITON_ALREADY_EXISTS' ||
+  hasStatus(error, GRPC_ALREADY_EXISTS) ||
+  /already in manager/.test(messageOf(error));
 
 /** An unregister that met a request in flight (2.50 to 2.52). */
 export const isInUse = (error: unknown): boolean => /currently in use/.test(messageOf(error));
@@ -50,7 +67,7 @@ export function tooSmallOutput(error: unknown): { output: string; byteLength: nu
 /** The PoolError that a refused registration means, with what to do about it; keeps the server's error as the cause. */
 export function registrationError(kind: 'cuda' | 'system', error: unknown): unknown {
   const text = messageOf(error);
-  const { code, grpcStatus } = fieldsOf(error);
+  const { code } = fieldsOf(error);
   const as = (poolCode: PoolError['code'], message: string) => new PoolError(poolCode, message, { cause: error });
   if (isRestricted(error)) {
     return as(
@@ -61,8 +78,7 @@ export function registrationError(kind: 'cuda' | 'system', error: unknown): unkn
   if (
     /shared memory is disabled/i.test(text) ||
     code === 'TRITON_UNIMPLEMENTED' ||
-    code === GRPC_UNIMPLEMENTED ||
-    grpcStatus === GRPC_UNIMPLEMENTED
+    hasStatus(error, GRPC_UNIMPLEMENTED)
   ) {
     return as(
       'ERR_SHM_DISABLED',

@@ -186,7 +186,7 @@ export class SlotKeeper implements SlotOwner {
   /** Gives a slot whose region is gone fresh memory, or takes it out of service. */
   async #replace(slot: Slot): Promise<void> {
     await closeStream(slot);
-    const memory = this.#retired > this.#options.slots ? undefined : await this.#freshMemory();
+    const memory = this.#retired > this.#options.slots ? undefined : await this.#freshMemory(slot.memory.region);
     if (memory !== undefined && this.#revive(slot, memory)) return;
     this.#slots.delete(slot);
     const refusal = this.refusal();
@@ -206,9 +206,11 @@ export class SlotKeeper implements SlotOwner {
   }
 
   /** Waits for a server that is away. Undefined when the pool closes, or when the memory can't be had. */
-  async #freshMemory(): Promise<SlotMemory | undefined> {
+  async #freshMemory(old: SharedRegion | undefined): Promise<SlotMemory | undefined> {
     while (this.#state === 'open') {
       try {
+        // A server that does not answer is offered no memory: it could not be freed before it does.
+        if (old !== undefined) await within(old.isListed(), { signal: this.#lastCall.signal });
         return await this.#options.factory.create();
       } catch (error) {
         if (!isUnreachable(error)) {

@@ -307,8 +307,7 @@ export class Slot {
     const { region } = this.#memory;
     if (region === undefined) return;
     this.#registered = false;
-    if (!(await region.isListed())) {
-      await region.reregister();
+    if (await region.reregister()) {
       this.moveTo(this.#memory);
       return;
     }

@@ -61,7 +61,7 @@ const concernsTransport = (error: unknown) =>
 
 /** Releases a slot's memory that no request has used. */
 export async function discard(memory: SlotMemory): Promise<void> {
-  await memory.region?.release(AbortSignal.timeout(5000));
+  await memory.region?.discard();
   await memory.stream?.close();
 }
 

@@ -64,6 +64,11 @@ export class CudaMemory implements RegionMemory {
     return regions.some((region) => region.name === name);
   }
 
+  withdraw(): boolean {
+    // An IPC handle is valid for as long as its allocation lives.
+    return false;
+  }
+
   async free(): Promise<void> {
     await this.#memory.close();
     removeMarker(this.#marker);

@@ -13,6 +13,11 @@ export interface RegionMemory {
   unregister(client: RegionClient, name: string): Promise<void>;
   /** Whether the server lists this memory under that name. */
   isListed(client: RegionClient, name: string): Promise<boolean>;
+  /**
+   * Makes a registration that the server has not carried out yet fail when it does, and leaves one that it has as it
+   * is. False where that can't be done.
+   */
+  withdraw(): boolean;
   /** Frees the memory and removes its entry. Only when no one else uses it. */
   free(): Promise<void>;
 }

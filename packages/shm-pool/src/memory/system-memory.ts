@@ -43,6 +43,12 @@ export class SystemMemory implements RegionMemory {
     return regions.some((region) => region.name === name && region.key === this.key);
   }
 
+  withdraw(): boolean {
+    // Without its name nobody can open the object any more.
+    this.#object.unlink();
+    return true;
+  }
+
   free(): Promise<void> {
     this.#object.unlink();
     // Unlike close(), waits for a copy to or from a device that still runs.

@@ -35,7 +35,10 @@ test.for([
 ] as const)('an unlocked entry of %s PID namespace goes, with its registration', async ([, maker]) => {
   const entry = unlockedEntry(maker);
   const region = await register(entry);
-  expect(await reap(server)).toMatchObject({ removed: [entry], unregistered: [region] });
+  const report = await reap(server);
+  // Other tests' processes may leave entries too.
+  expect(report.removed).toContain(entry);
+  expect(report.unregistered).toEqual([region]);
   expect(server.regionNames).toEqual([]);
   expect(existsSync(`/dev/shm/${entry}`)).toBe(false);
 });
@@ -94,7 +97,7 @@ test.for([
   expect(report.removed).not.toContain(entry);
   expect(existsSync(`/dev/shm/${entry}`)).toBe(true);
   server.refuseUnregister = undefined;
-  expect(await reap(server)).toMatchObject({ unregistered: [region], removed: [entry] });
+  expect((await reap(server)).unregistered).toEqual([region]);
   expect(existsSync(`/dev/shm/${entry}`)).toBe(false);
 });
 

@@ -1,11 +1,14 @@
-import { beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { installShutdown, type ShutdownOptions, TensorPool } from '../../src/index.js';
 import { FakeTriton } from '../support/fake-triton.js';
+import { removeOurEntries } from '../support/names.js';
 import { gate } from '../support/pool-suite.js';
 
 let server: FakeTriton;
 /** Signals that would have ended the process. */
 let killed: unknown[];
+
+afterAll(removeOurEntries);
 
 beforeEach(() => {
   server = new FakeTriton();

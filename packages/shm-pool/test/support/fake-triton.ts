@@ -74,6 +74,8 @@ export class FakeTriton implements TensorClient {
   gate: Promise<unknown> = Promise.resolve();
   /** Refuses every registration with this. */
   refuseRegister: Error | undefined;
+  /** What becomes of the next registers, whose answers do not come in time. */
+  readonly lateRegisters: ('carried-out' | 'carried-out-later' | 'dropped')[] = [];
   /** Refuses every unregister with this. */
   refuseUnregister: Error | undefined;
   /** Every control call fails with this. */
@@ -124,7 +126,21 @@ export class FakeTriton implements TensorClient {
     await this.#control();
     this.calls.register += 1;
     if (this.refuseRegister !== undefined) throw this.refuseRegister;
+    const late = this.lateRegisters.shift();
+    if (late === 'carried-out') await this.#add(region, open);
+    if (late === 'carried-out-later') setTimeout(() => void this.#add(region, open).catch(() => undefined), 30);
+    if (late !== undefined) throw new FakeError('TRITON_TIMEOUT', 'no answer in time');
+    await this.#add(region, open);
+  }
+
+  async #add(
+    region: Omit<Region, 'bytes' | 'users' | 'unregistered'>,
+    open: () => RegionBytes | Promise<RegionBytes>,
+  ): Promise<void> {
     const { name, key, kind } = region;
+    if (this.#regions.has(name)) {
+      throw new FakeError('TRITON_ALREADY_EXISTS', `shared memory region '${name}' already in manager`);
+    }
     if (name === '' || this.names.includes(name)) throw new Error(`Region name '${name}' is used a second time`);
     const sameKey = [...this.#regions.values()].some((other) => other.kind === kind && other.key === key);
     if (sameKey) throw new FakeError('TRITON_INTERNAL', `Invalid shared memory region: '${key}'`);

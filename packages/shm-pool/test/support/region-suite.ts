@@ -1,6 +1,7 @@
 /** What a pool promises when connections and servers go away: for the kinds of memory that a server opens. */
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { TensorPool } from '../../src/index.js';
 import { FakeError, type FakeTriton } from './fake-triton.js';
@@ -182,6 +183,115 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
       await expect(open(2)).rejects.toThrow(code('ERR_SHM_DISABLED'));
       // Those of the tests before that had to be retired stay until the process ends.
       expect(readdirSync('/dev/shm').filter(ours)).toEqual(before);
+    });
+
+    const system = transport === 'system';
+
+    test('a register without an answer in time, carried out all the same: cleaned up, nothing left', async () => {
+      const before = readdirSync('/dev/shm').filter(ours);
+      server.lateRegisters.push('carried-out');
+      await expect(open(2)).rejects.toThrow(code('TRITON_TIMEOUT'));
+      expect(server.regionNames).toEqual([]);
+      expect(readdirSync('/dev/shm').filter(ours)).toEqual(before);
+    });
+
+    test('a register that may still be carried out: never afterwards, or the memory is kept', async () => {
+      const warning = once(process, 'warning');
+      const before = readdirSync('/dev/shm').filter(ours);
+      server.lateRegisters.push('dropped');
+      await expect(open(1)).rejects.toThrow(code('TRITON_TIMEOUT'));
+      // A name can be taken away from the server, an IPC handle can't.
+      expect(readdirSync('/dev/shm').filter(ours)).toHaveLength(before.length + (system ? 0 : 1));
+      if (!system) expect(await warning).toMatchObject([{ code: 'ZEROHOP_RETIRED' }]);
+    });
+
+    test('a register carried out after its time: the server is not left with it', async () => {
+      server.lateRegisters.push('carried-out-later');
+      await expect(open(1)).rejects.toThrow(code('TRITON_TIMEOUT'));
+      await sleep(60);
+      expect(server.regionNames).toEqual([]);
+    });
+
+    test("a server that is slow is no reason for 'auto' to move on", async () => {
+      const hurry = new FakeError('TRITON_TIMEOUT', 'no answer in time');
+      server.refuseRegister = hurry;
+      await expect(TensorPool.open(server, { model: 'identity', slots: 1, ...options })).rejects.toBe(hurry);
+    });
+
+    test.for(['serverMetadata', 'status', 'unregister'] as const)(
+      'a lost slot: no answer to %s in time does not give up the proof',
+      async (method) => {
+        const opened = await open(1);
+        const target =
+          method === 'serverMetadata' ? server : server[system ? 'systemSharedMemory' : 'cudaSharedMemory'];
+        const calls = target as unknown as Record<string, (name?: string) => Promise<unknown>>;
+        const original = calls[method] as (name?: string) => Promise<unknown>;
+        let timeouts = 0;
+        calls[method] = async (name) => {
+          // An unregister is carried out; its answer does not come.
+          const answer = await original.call(target, name);
+          if (timeouts >= 2) return answer;
+          timeouts += 1;
+          throw new FakeError('TRITON_TIMEOUT', 'no answer in time');
+        };
+        const { finish } = await lose(opened);
+        finish();
+        await opened.run((lease) => roundTrip(lease, 2));
+        expect(timeouts).toBe(2);
+        expect(opened.stats).toMatchObject({ retired: 0, quarantined: 0, idle: 1 });
+      },
+    );
+
+    test('a slow server does not make the pool smaller', async () => {
+      const opened = await open(1);
+      server.lateRegisters.push('carried-out', 'carried-out');
+      const { finish } = await lose(opened);
+      finish();
+      await opened.run((lease) => roundTrip(lease, 2));
+      expect(server.lateRegisters).toEqual([]);
+      expect(server.regionNames).toHaveLength(1);
+      expect(opened.stats).toMatchObject({ size: 1, idle: 1, retired: 0 });
+    });
+
+    test.for(['carried-out', 'carried-out-later', 'dropped'] as const)(
+      'a register after a restart without an answer in time (%s): the next request goes on from there',
+      async (late) => {
+        const opened = await open(1);
+        const lease = await opened.acquire();
+        await lease.input('IN').write(pattern(6));
+        server.forgetRegions();
+        server.lateRegisters.push(late);
+        await expect(lease.infer()).rejects.toThrow(code('TRITON_TIMEOUT'));
+        lease.release();
+        if (late === 'carried-out-later') await sleep(60);
+        await opened.run((each) => roundTrip(each, 7));
+        // Not under a second name of the same memory, which a late registration would be the first of.
+        expect(server.regionNames).toHaveLength(1);
+        expect(server.regionNames[0]?.endsWith('.1')).toBe(true);
+        expect(opened.stats).toMatchObject({ idle: 1, retired: 0 });
+      },
+    );
+
+    test('close: an unregister without an answer in time is asked about, not given up', async () => {
+      const opened = await open(1);
+      const kind = server[system ? 'systemSharedMemory' : 'cudaSharedMemory'];
+      const { unregister } = kind;
+      kind.unregister = async (name) => {
+        kind.unregister = unregister;
+        await unregister(name);
+        throw new FakeError('TRITON_TIMEOUT', 'no answer in time');
+      };
+      expect(await opened.close()).toEqual({ unproven: [] });
+    });
+
+    test('close: a server that answers nothing in time keeps its memory', async () => {
+      const opened = await open(1);
+      const [name] = server.regionNames;
+      server.down = new FakeError('TRITON_TIMEOUT', 'no answer in time');
+      const { unproven } = await opened.close();
+      expect(unproven).toEqual([{ region: name, reason: 'the time to wait for the server was over' }]);
+      expect(readdirSync('/dev/shm').some((entry) => name?.startsWith(`${entry}.`))).toBe(true);
+      expect(opened.stats.retired).toBe(1);
     });
 
     test("'auto' says why it moved on, a transport asked for by name does not move on", async () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   countsRegionUsers,
+  isTimeout,
   isUnreachable,
   missingRegion,
   registrationError,
@@ -26,6 +27,15 @@ test('the texts of real servers lead to codes', () => {
   expect(isUnreachable(restricted)).toBe(false);
   const gone = coded('TRITON_UNAVAILABLE', 'connect ECONNREFUSED');
   expect(registrationError('system', gone)).toBe(gone);
+});
+
+test('no answer in time says as little about what the server did as no connection', () => {
+  for (const late of [coded('TRITON_TIMEOUT', 'too late'), coded(4, 'Deadline Exceeded'), { grpcStatus: 4 }]) {
+    expect(isTimeout(late)).toBe(true);
+    expect(isUnreachable(late)).toBe(true);
+    expect(registrationError('cuda', late)).toBe(late);
+  }
+  expect(isTimeout(coded('TRITON_UNAVAILABLE', 'connect ECONNREFUSED'))).toBe(false);
 });
 
 test('a refused request names its region, an output its size', () => {
