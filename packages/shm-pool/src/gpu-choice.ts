@@ -47,7 +47,7 @@ export async function chooseGpu(client: TensorClient, options: GpuOptions): Prom
   if (serverGpus !== undefined) {
     if (serverGpus.length > 1) throw mismatch(`the server has ${serverGpus.length} GPUs`);
     if (serverGpus[0] !== device.uuid) {
-      throw mismatch(`ours is ${device.uuid}, the server's metrics list ${serverGpus[0] ?? 'none'}`);
+      throw mismatch(`ours is ${device.uuid}, the server's metrics list ${serverGpus[0]}`);
     }
     return { device, serverDeviceId: 0, evidence: `the server's only GPU is ours (${device.uuid})` };
   }
@@ -65,10 +65,14 @@ function mismatch(why: string, cause?: unknown): PoolError {
   );
 }
 
-/** Undefined when the server's GPUs are not known. Metrics that can't be read matter only where they have to decide. */
+/**
+ * Undefined when the server's GPUs are not known: also when its metrics list none, as those of a server that does not
+ * measure its GPUs (no DCGM). Metrics that can't be read matter only where they have to decide.
+ */
 async function serverGpusOf(client: TensorClient, decided: boolean): Promise<readonly string[] | undefined> {
   try {
-    return await client.gpuUuids?.();
+    const uuids = await client.gpuUuids?.();
+    return uuids === undefined || uuids.length === 0 ? undefined : uuids;
   } catch (error) {
     if (decided) return undefined;
     throw mismatch(`the server's metrics cannot be read: ${messageOf(error)}`, error);

@@ -59,7 +59,7 @@ describeTier('driver', 'CUDA memory on the fake driver', () => {
   test.for<[string, readonly string[] | undefined, RegExp]>([
     ['several GPUs of the server', ['GPU-a', 'GPU-b'], /the server has 2 GPUs/],
     ["another machine's GPU", ['GPU-a'], /the server's metrics list GPU-a/],
-    ['no GPU at the server', [], /the server's metrics list none/],
+    ['several GPUs of this host and metrics without any', [], /this host has 2 GPUs/],
     ['several GPUs of this host and no metrics', undefined, /this host has 2 GPUs/],
   ])('not settled by %s: refused, and auto goes on', async ([, uuids, why]) => {
     await expect(
