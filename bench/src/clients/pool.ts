@@ -1,4 +1,4 @@
-import { installShutdown, TensorPool } from '@zerohop/shm-pool';
+import { installShutdown, type Lease, TensorPool } from '@zerohop/shm-pool';
 import { TritonClient } from '@zerohop/triton-client';
 import { exitOnSignals } from '../child.js';
 import { measureLoop } from '../loop.js';
@@ -19,7 +19,14 @@ export async function measurePool(spec: MeasureSpec): Promise<Measurement> {
     removeExit();
     const removeShutdown = installShutdown(pool);
     try {
-      return await measureLoop(spec.work === 'infer' ? infer(pool) : await writeInferRead(pool), spec);
+      const input = new Float32Array(spec.inputByteLength / Float32Array.BYTES_PER_ELEMENT).fill(1);
+      await onEverySlot(pool, spec.inFlight, (lease) => lease.input('INPUT0').write(input));
+      const measurement = await measureLoop(
+        spec.work === 'infer' ? infer(pool) : writeInferRead(pool, input, spec),
+        spec,
+      );
+      await onEverySlot(pool, spec.inFlight, checkAnswer);
+      return measurement;
     } finally {
       removeShutdown();
       await pool.close();
@@ -37,11 +44,8 @@ function infer(pool: TensorPool): () => Promise<void> {
   };
 }
 
-async function writeInferRead(pool: TensorPool): Promise<() => Promise<void>> {
-  const probe = await pool.acquire();
-  const input = new Float32Array(probe.input('INPUT0').byteLength / Float32Array.BYTES_PER_ELEMENT).fill(1);
-  const output = new Float32Array(probe.output('OUTPUT0').byteLength / Float32Array.BYTES_PER_ELEMENT);
-  probe.release();
+function writeInferRead(pool: TensorPool, input: Float32Array, spec: MeasureSpec): () => Promise<void> {
+  const output = new Float32Array(spec.outputByteLength / Float32Array.BYTES_PER_ELEMENT);
   return async () => {
     const lease = pool.tryAcquire() ?? (await pool.acquire());
     await lease.input('INPUT0').write(input);
@@ -49,4 +53,20 @@ async function writeInferRead(pool: TensorPool): Promise<() => Promise<void>> {
     await reply.output<'FP32'>('OUTPUT0').read(output);
     lease.release();
   };
+}
+
+async function onEverySlot(pool: TensorPool, slots: number, work: (lease: Lease) => Promise<unknown>): Promise<void> {
+  const leases = await Promise.all(Array.from({ length: slots }, () => pool.acquire()));
+  try {
+    for (const lease of leases) await work(lease);
+  } finally {
+    for (const lease of leases) lease.release();
+  }
+}
+
+/** Copies and sums of ones are not zero: a zero says that the model was measured without its input. */
+async function checkAnswer(lease: Lease): Promise<void> {
+  const reply = await lease.infer();
+  const output = await reply.output<'FP32'>('OUTPUT0').read();
+  if (!output[0] || !output.at(-1)) throw new Error('the answer holds zeros: the input was not there');
 }

@@ -55,6 +55,10 @@ function connect(grpcUrl: string): InferStub {
 
 const OUTPUT_OFFSET_ALIGNMENT = 256;
 
+/** What every client sends. */
+const ones = (spec: MeasureSpec) => new Float32Array(spec.inputByteLength / Float32Array.BYTES_PER_ELEMENT).fill(1);
+
+/** Registered memory that holds the input. */
 interface PeerRegion {
   readonly name: string;
   close(): Promise<void>;
@@ -72,6 +76,9 @@ async function openRegion(spec: MeasureSpec): Promise<PeerRegion> {
   if (spec.transport === 'cuda') {
     const device = await Device.open(0);
     const memory = await device.alloc(byteLength, { exportable: true });
+    const stream = device.createStream();
+    await stream.copyToDevice(memory.slice(0, spec.inputByteLength), ones(spec));
+    await stream.close();
     await client.cudaSharedMemory.register({ name, byteLength, deviceId: 0, rawHandle: memory.exportIpc().rawHandle });
     return {
       name,
@@ -83,6 +90,7 @@ async function openRegion(spec: MeasureSpec): Promise<PeerRegion> {
     };
   }
   const memory = await SharedMemory.create(`/${name}`, byteLength);
+  new Float32Array(memory.buffer, 0, spec.inputByteLength / Float32Array.BYTES_PER_ELEMENT).set(ones(spec));
   await client.systemSharedMemory.register({ name, key: memory.key, byteLength });
   return {
     name,
@@ -110,7 +118,7 @@ function regionRequest(spec: MeasureSpec, region: string): () => object {
 }
 
 function messageRequest(spec: MeasureSpec): () => object {
-  const data = Buffer.alloc(spec.inputByteLength);
+  const data = Buffer.from(ones(spec).buffer);
   return () => ({
     model_name: spec.model,
     inputs: [{ name: 'INPUT0', datatype: 'FP32', shape: spec.inputShape }],
