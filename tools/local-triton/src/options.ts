@@ -20,7 +20,7 @@ export interface StartTritonOptions {
   home?: string;
   /** Bytes of /dev/shm that must be free before the start. Default 32 MiB; add about 101 MiB per Python model at 4K. */
   shmByteLength?: number;
-  /** Seconds the server gives running requests after SIGTERM. Default 3. */
+  /** Seconds the server gives running requests and open streams after SIGTERM; it takes no longer than it needs. Default 6. */
   exitTimeoutSeconds?: number;
   /** Milliseconds until the start counts as failed. Default 120,000. */
   timeoutMs?: number;

@@ -71,7 +71,12 @@ export class ServerProcess {
     return this.#exit;
   }
 
-  /** Resolves when the server, its stubs and their /dev/shm files are gone. */
+  /** Lets the supervisor look which temporary folder the server has made, see there. */
+  noteFolder(): void {
+    if (this.#running) this.#supervisor.stdin?.write('note\n');
+  }
+
+  /** Resolves when the server, its stubs and their files are gone. */
   whenGone(): Promise<void> {
     // Someone waits: the event loop must.
     if (this.#running) this.#supervisor.ref();

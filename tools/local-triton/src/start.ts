@@ -1,4 +1,5 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -57,7 +58,7 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
   const runDirectory = mkdtempSync(join(tmpdir(), 'zerohop-triton-'));
   const shmPrefix = newSharedMemoryPrefix();
   const logFile = options.logFile === undefined ? join(runDirectory, 'server.log') : resolve(options.logFile);
-  const exitTimeoutSeconds = options.exitTimeoutSeconds ?? 3;
+  const exitTimeoutSeconds = options.exitTimeoutSeconds ?? 6;
   let server: ServerProcess | undefined;
   try {
     const backends = linkBackends(runDirectory, installation, options.backendDirectories ?? []);
@@ -70,8 +71,10 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
       runDirectory,
     });
     await ready(server, ports, logFile, options);
+    server.noteFolder();
     return new LocalTriton({ server, ports, logFile, runDirectory, exitTimeoutSeconds });
   } catch (error) {
+    server?.noteFolder();
     await server?.stop(0);
     rmSync(runDirectory, { recursive: true, force: true });
     throw error;
@@ -151,14 +154,19 @@ async function ready(
   throw startError('The Triton server ended before it was ready', logFile);
 }
 
+/** Without keep-alive: a server that is told to end waits for open connections before it unloads its models. */
 async function isReady(port: number): Promise<boolean> {
-  try {
-    const reply = await fetch(`http://127.0.0.1:${port}/v2/health/ready`, { signal: AbortSignal.timeout(2000) });
-    await reply.body?.cancel();
-    return reply.ok;
-  } catch {
-    return false;
-  }
+  return new Promise((resolve) => {
+    const request = get(
+      { host: '127.0.0.1', port, path: '/v2/health/ready', headers: { connection: 'close' }, timeout: 2000 },
+      (response) => {
+        response.resume();
+        response.once('close', () => resolve(response.statusCode === 200));
+      },
+    );
+    request.once('timeout', () => request.destroy());
+    request.once('error', () => resolve(false));
+  });
 }
 
 function startError(what: string, logFile: string): LocalTritonError {

@@ -20,7 +20,12 @@ export type SupervisorReport =
 /**
  * Runs in a small process of its own, in its own session, between us and the server: its standard input is a pipe from
  * us, so that the server ends whatever way we do, `kill -9` included (it is then killed at once: nobody waits for its
- * answers). Where util-linux is, the kernel kills the server when this process is killed itself. Reads the config as one JSON line, then `stop N` lines (N: milliseconds from SIGTERM to SIGKILL).
+ * answers). Where util-linux is, the kernel kills the server when this process is killed itself.
+ * Reads the config as one JSON line, then `note` when the server has come up or is given up, and
+ * `stop N` (N: milliseconds from SIGTERM to SIGKILL).
+ *
+ * Triton's Python backend makes a folder /tmp/python_env_XXXXXX, wherever TMPDIR points, and removes it only when it is
+ * not killed. The one that appeared while the server started is its own, if there was no other; then it is removed here.
  *
  * The function is sent as source text to `node -e`, which works from sources, from dist and from a bundle; it must use
  * nothing but its arguments and globals.
@@ -33,7 +38,24 @@ export function supervise(childProcess: typeof import('node:child_process'), fs:
   let parentGone = false;
   let timer: NodeJS.Timeout | undefined;
   let input = '';
+  let foldersBefore: string[] = [];
+  let folder: string | undefined;
 
+  const backendFolders = (): string[] =>
+    fs
+      .readdirSync('/tmp')
+      .filter((name) => /^python_env_\w{6}$/.test(name))
+      .map((name) => `/tmp/${name}`);
+  const noteFolder = (): void => {
+    try {
+      if (!fs.readFileSync(`/proc/${server?.pid}/maps`, 'latin1').includes('/libtriton_python.so')) return;
+    } catch {
+      // It has just ended.
+      return;
+    }
+    const made = backendFolders().filter((path) => !foldersBefore.includes(path));
+    if (made.length === 1) folder = made[0];
+  };
   const report = (message: SupervisorReport): void => {
     try {
       fs.writeSync(1, `${JSON.stringify(message)}\n`);
@@ -66,6 +88,7 @@ export function supervise(childProcess: typeof import('node:child_process'), fs:
     for (const name of fs.readdirSync('/dev/shm')) {
       if (name.startsWith(config.shmPrefix)) fs.rmSync(`/dev/shm/${name}`, { force: true });
     }
+    if (folder !== undefined) fs.rmSync(folder, { recursive: true, force: true });
     if (parentGone) fs.rmSync(config.runDirectory, { recursive: true, force: true });
   };
   const finish = (exitCode: number | null, signal: string | null): void => {
@@ -106,6 +129,7 @@ export function supervise(childProcess: typeof import('node:child_process'), fs:
     } catch (error) {
       fail(error as Error);
     }
+    foldersBefore = backendFolders();
     const log = fs.openSync(config.logFile, 'a');
     const [program = '', ...args] = command;
     server = childProcess.spawn(program, args, { env: config.env, detached: true, stdio: ['ignore', log, log] });
@@ -122,6 +146,7 @@ export function supervise(childProcess: typeof import('node:child_process'), fs:
       const line = input.slice(0, end);
       input = input.slice(end + 1);
       if (config === undefined) start(line);
+      else if (line === 'note') noteFolder();
       else if (line.startsWith('stop ')) stop(Number(line.slice(5)));
     }
   });

@@ -23,6 +23,16 @@ function isOurs(name: string): boolean {
   return name.startsWith(`zerohop-triton-${process.pid}-`);
 }
 
+/** Folders that servers' Python backends have made, always in /tmp; other servers than ours may come and go. */
+function backendFolders(): string[] {
+  return readdirSync('/tmp').filter((name) => name.startsWith('python_env_'));
+}
+
+/** Those of `made` that are still there. */
+function remaining(made: readonly string[]): number {
+  return backendFolders().filter((name) => made.includes(name)).length;
+}
+
 async function rejection(promise: Promise<unknown>): Promise<unknown> {
   return promise.then(
     () => expect.fail('It did not fail'),
@@ -61,7 +71,9 @@ async function startInChild(ends: boolean): Promise<{ child: ChildProcess; pid: 
 describeTier('triton', 'startTriton', () => {
   test('serves the models named, and leaves nothing after stop', async () => {
     const before = takeSnapshot();
+    const folders = backendFolders();
     const server = await startTriton({ modelRepository: testModels, models });
+    const made = backendFolders().filter((name) => !folders.includes(name));
     try {
       const reply = await fetch(`${server.httpUrl}/v2/models/identity/infer`, {
         method: 'POST',
@@ -78,15 +90,19 @@ describeTier('triton', 'startTriton', () => {
     expect(server.logTail()).toContain('identity');
     await server.stop();
     await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
+    expect(remaining(made)).toBeLessThan(made.length);
   });
 
   test('cleans up after a server killed with SIGKILL', async () => {
     const before = takeSnapshot();
+    const folders = backendFolders();
     const server = await startTriton({ modelRepository: testModels, models });
+    const made = backendFolders().filter((name) => !folders.includes(name));
     server.kill('SIGKILL');
     await server.whenEnded();
     expect(server.running).toBe(false);
     await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
+    expect(remaining(made)).toBeLessThan(made.length);
     await server.stop();
   });
 
