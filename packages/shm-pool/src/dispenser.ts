@@ -50,7 +50,8 @@ export class Dispenser<T, L> {
    * @throws TypeError, RangeError for wrong options, before anything else
    */
   take(options?: TakeOptions): Promise<L> {
-    const { signal, timeoutMs } = options ?? {};
+    const signal = options?.signal;
+    const timeoutMs = options?.timeoutMs;
     checkSignal('signal', signal);
     if (timeoutMs !== undefined) checkedMs('timeoutMs', timeoutMs, 0, 0);
     if (signal?.aborted) return Promise.reject(signal.reason as Error);

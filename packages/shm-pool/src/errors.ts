@@ -3,7 +3,7 @@
 /**
  * - `ERR_POOL_TIMEOUT`: no slot became free, or the slot's work did not finish, within `timeoutMs`; nothing was sent.
  * - `ERR_POOL_QUEUE_FULL`: `queueLimit` callers wait already.
- * - `ERR_POOL_CLOSED`: the pool was closed while this caller waited for a slot.
+ * - `ERR_POOL_CLOSED`: the pool was closed while this caller waited for a slot, or before its request was sent.
  * - `ERR_POOL_EXHAUSTED`: every slot had to be retired; no memory is left to lend.
  * - `ERR_DISPOSED`: the pool was used after `close()` or `destroy()`.
  * - `ERR_LEASE_RELEASED`: the lease was used, or released again, after its release.

@@ -69,7 +69,7 @@ export class Lease implements BlockOwner {
    * knows the region (a restart, someone's unregister-all) registers the slot anew and repeats the request once: it had
    * not run.
    * @throws the client's error as it is; `signal.reason`; PoolError ERR_LEASE_RELEASED, ERR_LEASE_DETACHED,
-   * ERR_LEASE_BUSY, ERR_POOL_TIMEOUT, ERR_OUTPUT_TOO_LARGE, ERR_ANSWER_MISMATCH
+   * ERR_LEASE_BUSY, ERR_POOL_TIMEOUT, ERR_POOL_CLOSED, ERR_OUTPUT_TOO_LARGE, ERR_ANSWER_MISMATCH
    */
   infer(options?: InferOptions): Promise<Reply> {
     const over = this.#over();

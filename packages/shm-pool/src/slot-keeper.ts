@@ -10,8 +10,9 @@ import type { Lease } from './lease.js';
 import type { Release, SharedRegion } from './region.js';
 import { isUnreachable } from './server-texts.js';
 import { within } from './settle.js';
-import type { Slot, SlotOwner, SlotState } from './slot.js';
+import type { Slot } from './slot.js';
 import type { SlotMemory, SlotMemoryFactory } from './slot-memory.js';
+import type { SlotOwner, SlotState } from './slot-owner.js';
 import { discard } from './transports.js';
 import { warn } from './warnings.js';
 
@@ -266,20 +267,21 @@ export class SlotKeeper implements SlotOwner {
   /** Releases one slot's region for good. Quarantined slots are seen to by their own repair. */
   async #finish(slot: Slot): Promise<void> {
     slot.revoke();
-    const { region } = slot.memory;
-    if (region === undefined || slot.state === 'quarantined') return;
+    if (slot.memory.region === undefined || slot.state === 'quarantined') return;
     const { signal } = this.#lastCall;
     if (slot.inFlight) {
-      await this.#proveAndFree(slot, region);
+      await this.#proveAndFree(slot, slot.memory.region);
       await closeStream(slot);
       return;
     }
     try {
       await within(slot.quiet(), { signal });
     } catch (error) {
-      this.#retire(region, `work on its blocks did not end: ${messageOf(error)}`);
+      this.#retire(slot.memory.region, `work on its blocks did not end: ${messageOf(error)}`);
       return;
     }
+    // Not the region of before: part of that work may have been to replace it.
+    const { region } = slot.memory;
     const release = await region.release(signal);
     if (release.proven) await closeStream(slot);
     this.regionReleased(region, release);

@@ -2,70 +2,41 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { MemoryKind } from '@zerohop/cuda-native/tensor';
 import { checkedMs, checkSignal } from './check.js';
-import type { ClientCall, ClientCallOptions, ClientRequest, ClientResult, Settlement, TensorClient } from './client.js';
+import type { ClientCall, ClientResult, Settlement } from './client.js';
 import { asError, PoolError } from './errors.js';
-import { type SlotPlan, unknownTensor } from './layout.js';
+import { Holds } from './holds.js';
 import { Lease } from './lease.js';
-import type { Release, SharedRegion } from './region.js';
 import { outputTooLarge, Reply } from './reply.js';
 import { missingRegion, tooSmallOutput } from './server-texts.js';
 import { settlementNow, within } from './settle.js';
-import { copyBytes, type SlotMemory, type SlotMemoryFactory, SlotTensor } from './slot-memory.js';
-import { describeRequest, type InferOptions, individualRequest, isIndividual, remaining } from './slot-request.js';
-
-/** `'detached'`: the server may still be at the lost lease's request. `'quarantined'`: the second proof is under way. */
-export type SlotState = 'idle' | 'leased' | 'detached' | 'quarantined';
-
-/** The pool, as its slots see it. */
-export interface SlotOwner {
-  /** Nothing uses the slot any more. */
-  slotFree(slot: Slot): void;
-  /** The connection ended without an answer: the slot's region needs the second proof. */
-  slotLost(slot: Slot): void;
-  /** The device failed under the slot's stream: its memory can't be used again. */
-  slotFailed(slot: Slot, cause: unknown): void;
-  /** The server does not know the slot's region: others may be missing too. */
-  regionMissing(slot: Slot): void;
-  /** A region without an unanswered request was released, or could not be. */
-  regionReleased(region: SharedRegion, release: Release): void;
-}
-
-export interface SlotModel {
-  readonly client: TensorClient;
-  readonly model: string;
-  readonly version: string | undefined;
-  readonly plan: SlotPlan;
-}
-
-interface Prepared {
-  infer(options?: ClientCallOptions): ClientCall;
-}
+import { copyBytes, type SlotMemory, type SlotMemoryFactory, type SlotTensor } from './slot-memory.js';
+import type { SlotOwner, SlotState } from './slot-owner.js';
+import { type InferOptions, remaining, type SlotModel, SlotRequest } from './slot-request.js';
 
 export class Slot {
   state: SlotState = 'idle';
   readonly #owner: SlotOwner;
-  readonly #model: SlotModel;
+  readonly #inputByteLength: number;
   readonly #factory: SlotMemoryFactory;
-  readonly #inputs: readonly SlotTensor[];
-  readonly #outputs: readonly SlotTensor[];
+  readonly #request: SlotRequest;
+  readonly #holds = new Holds(() => {
+    if (this.#lease === undefined) this.#settle();
+  });
   #memory: SlotMemory;
-  #request: ClientRequest = { inputs: {} };
-  #prepared: Prepared | undefined;
   /** False after a refused re-registration: the next request has to register first. */
   #registered = true;
   #lease: Lease | undefined;
   /** The last answer that was found to be what the slot was planned for. */
   #checkedResult: ClientResult | undefined;
   #inFlight = false;
-  #holds = 0;
-  #whenNoHolds: (() => void)[] = [];
+  /** Ends the wait of a request that has not left. */
+  #stopWaiting: ((reason: Error) => void) | undefined;
 
   constructor(owner: SlotOwner, model: SlotModel, factory: SlotMemoryFactory, memory: SlotMemory) {
     this.#owner = owner;
-    this.#model = model;
+    this.#inputByteLength = model.plan.inputByteLength;
     this.#factory = factory;
-    this.#inputs = model.plan.inputs.map((plan) => new SlotTensor(plan));
-    this.#outputs = model.plan.outputs.map((plan) => new SlotTensor(plan));
+    this.#request = new SlotRequest(model);
     this.#memory = memory;
     this.moveTo(memory);
   }
@@ -86,23 +57,17 @@ export class Slot {
     return this.#memory;
   }
 
-  /** A request of this slot is not answered yet. */
+  /** A request of this slot waits to leave, or is not answered yet. */
   get inFlight(): boolean {
     return this.#inFlight;
   }
 
   input(name: string): SlotTensor {
-    return this.#tensor('input', this.#inputs, name);
+    return this.#request.input(name);
   }
 
   output(name: string): SlotTensor {
-    return this.#tensor('output', this.#outputs, name);
-  }
-
-  #tensor(role: string, tensors: readonly SlotTensor[], name: string): SlotTensor {
-    for (const tensor of tensors) if (tensor.plan.name === name) return tensor;
-    const known = tensors.map((tensor) => tensor.plan.name);
-    throw unknownTensor(this.#model.model, role, name, known);
+    return this.#request.output(name);
   }
 
   /** Lends the slot; only when it is idle. */
@@ -114,26 +79,18 @@ export class Slot {
   }
 
   hold(work: Promise<unknown>): void {
-    this.#holds += 1;
-    work.then(this.#holdDone, this.#holdDone);
+    this.#holds.add(work);
   }
-
-  readonly #holdDone = (): void => {
-    this.#holds -= 1;
-    if (this.#holds > 0) return;
-    for (const resume of this.#whenNoHolds.splice(0)) resume();
-    if (this.#lease === undefined) this.#settle();
-  };
 
   /** Resolves when no work holds the slot and its stream is idle. Rejects when the device failed. */
   async quiet(): Promise<void> {
-    while (this.#holds > 0) await new Promise<void>((resolve) => this.#whenNoHolds.push(resolve));
+    await this.#holds.ended();
     const { stream } = this.#memory;
     if (stream !== undefined && !stream.query()) await stream.done();
   }
 
   #isQuiet(): boolean {
-    return this.#holds === 0 && (this.#memory.stream === undefined || this.#memory.stream.query());
+    return this.#holds.none && (this.#memory.stream === undefined || this.#memory.stream.query());
   }
 
   /** As `#isQuiet`; a failed device is left to `quiet()` to report. */
@@ -156,8 +113,13 @@ export class Slot {
     if (!this.#inFlight) this.#settle();
   }
 
-  /** Ends the current lease from outside: no further access through it. */
+  /** Ends the current lease from outside: no further access through it, and a request that has not left never does. */
   revoke(): void {
+    if (this.#stopWaiting !== undefined) {
+      this.#stopWaiting(closedBeforeSending());
+      this.#stopWaiting = undefined;
+      this.#inFlight = false;
+    }
     if (this.#inFlight) this.state = 'detached';
     const lease = this.#lease;
     if (lease === undefined) return;
@@ -167,7 +129,7 @@ export class Slot {
 
   /** Gives the slot back as soon as nothing uses it. */
   #settle(): void {
-    if (this.#inFlight || this.#holds > 0 || this.state === 'idle' || this.state === 'quarantined') return;
+    if (this.#inFlight || !this.#holds.none || this.state === 'idle' || this.state === 'quarantined') return;
     let quiet: boolean;
     try {
       quiet = this.#isQuiet();
@@ -189,7 +151,8 @@ export class Slot {
         new PoolError('ERR_LEASE_BUSY', 'A request of this lease is in flight: await its answer first'),
       );
     }
-    const { signal, timeoutMs } = options ?? {};
+    const signal = options?.signal;
+    const timeoutMs = options?.timeoutMs;
     checkSignal('signal', signal);
     const deadline = timeoutMs === undefined ? undefined : performance.now() + checkedMs('timeoutMs', timeoutMs, 1, 1);
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
@@ -200,14 +163,31 @@ export class Slot {
   }
 
   async #sendWhenReady(lease: Lease, options: InferOptions | undefined, deadline: number | undefined): Promise<Reply> {
+    await this.#waitToSend(lease, this.quiet(), options, deadline);
+    if (!this.#registered) await this.#waitToSend(lease, this.#restoreHeld(), options, deadline);
+    return this.#send(lease, remaining(options, deadline), deadline, true);
+  }
+
+  /** Waits for what comes before the request. When that fails, takes too long or the lease is revoked, it is over. */
+  async #waitToSend(
+    lease: Lease,
+    work: Promise<void>,
+    options: InferOptions | undefined,
+    deadline: number | undefined,
+  ): Promise<void> {
     try {
-      await within(this.quiet(), { signal: options?.signal, deadline });
-      if (!this.#registered) await this.#restoreWithin(options, deadline);
+      await new Promise<void>((resolve, reject) => {
+        this.#stopWaiting = reject;
+        within(work, { signal: options?.signal, deadline }).then(resolve, reject);
+      });
+      // Revoked after the work was done, in the same turn.
+      if (this.#stopWaiting === undefined) throw closedBeforeSending();
     } catch (error) {
       this.#ended(lease, 'not-sent');
       throw error;
+    } finally {
+      this.#stopWaiting = undefined;
     }
-    return this.#send(lease, remaining(options, deadline), deadline, true);
   }
 
   #send(
@@ -218,7 +198,7 @@ export class Slot {
   ): Promise<Reply> {
     let call: ClientCall;
     try {
-      call = this.#call(options);
+      call = this.#request.send(options);
     } catch (error) {
       this.#ended(lease, 'answered');
       return Promise.reject(asError(error));
@@ -229,19 +209,10 @@ export class Slot {
     );
   }
 
-  #call(options: InferOptions | undefined): ClientCall {
-    if (isIndividual(options)) {
-      return this.#model.client.infer(this.#model.model, individualRequest(this.#request, options), options);
-    }
-    return this.#prepared === undefined
-      ? this.#model.client.infer(this.#model.model, this.#request, options)
-      : this.#prepared.infer(options);
-  }
-
   #answered(lease: Lease, result: ClientResult): Reply {
     this.#ended(lease, 'answered');
     // A client may give the same object for an answer that repeats.
-    const reply = new Reply(lease, result, this.#outputs, { checked: result === this.#checkedResult });
+    const reply = new Reply(lease, result, this.#request.outputs, { checked: result === this.#checkedResult });
     this.#checkedResult = result;
     return reply;
   }
@@ -264,18 +235,13 @@ export class Slot {
     const missing = settlement === 'answered' ? missingRegion(error) : undefined;
     if (mayRetry && missing !== undefined && missing === this.#memory.region?.name) {
       this.#owner.regionMissing(this);
-      try {
-        await this.#restoreWithin(options, deadline);
-      } catch (cause) {
-        this.#ended(lease, 'not-sent');
-        throw cause;
-      }
+      await this.#waitToSend(lease, this.#restoreHeld(), options, deadline);
       return this.#send(lease, remaining(options, deadline), deadline, false);
     }
     this.#ended(lease, settlement);
     const needed = tooSmallOutput(error);
     if (needed === undefined) throw error;
-    const planned = this.#outputs.find((tensor) => tensor.plan.name === needed.output)?.plan.byteLength;
+    const planned = this.#request.outputs.find((tensor) => tensor.plan.name === needed.output)?.plan.byteLength;
     throw outputTooLarge(needed.output, needed.byteLength, planned, error);
   }
 
@@ -295,11 +261,11 @@ export class Slot {
     if (this.#lease === undefined) this.#settle();
   }
 
-  async #restoreWithin(options: InferOptions | undefined, deadline: number | undefined): Promise<void> {
+  #restoreHeld(): Promise<void> {
     const work = this.restore();
     // An abort must not give the slot back while its memory is being registered.
     this.hold(work);
-    await within(work, { signal: options?.signal, deadline });
+    return work;
   }
 
   /** Registers the slot anew after the server lost its region; the blocks keep their bytes. Nothing may be in flight. */
@@ -314,7 +280,7 @@ export class Slot {
     // Unknown to a request and listed all the same, as behind a load balancer: leave that registration alone.
     const old = this.#memory;
     const fresh = await this.#factory.create();
-    await copyBytes(old, fresh, this.#model.plan.inputByteLength);
+    await copyBytes(old, fresh, this.#inputByteLength);
     this.moveTo(fresh);
     this.#owner.regionReleased(region, await region.release(AbortSignal.timeout(5000)));
     await old.stream?.close();
@@ -323,12 +289,7 @@ export class Slot {
   /** Takes memory whose region is registered, and prepares the request for it. */
   moveTo(memory: SlotMemory): void {
     this.#memory = memory;
-    for (const tensor of this.#inputs) tensor.moveTo(memory);
-    if (memory.region !== undefined) for (const tensor of this.#outputs) tensor.moveTo(memory);
-    const { client, model } = this.#model;
-    this.#request = describeRequest(this.#inputs, this.#outputs, memory.region?.name, this.#model.version);
-    // In the message the bytes are part of the request, so that it has to be encoded anew each time.
-    this.#prepared = memory.region === undefined ? undefined : client.prepare(model, this.#request);
+    this.#request.moveTo(memory);
     this.#registered = true;
   }
 
@@ -339,3 +300,9 @@ export class Slot {
     this.state = 'idle';
   }
 }
+
+const closedBeforeSending = () =>
+  new PoolError(
+    'ERR_POOL_CLOSED',
+    'The pool was closed while work on the blocks was awaited: the request was not sent',
+  );

@@ -254,6 +254,38 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
       expect(server.regionNames).toEqual([]);
     });
 
+    test('close while a request waits for work on its blocks: told at once, never sent, and free on any server', async () => {
+      server.version = '2.48.0';
+      const pool = await open({ slots: 1 });
+      for (const released of [false, true]) {
+        const last = released ? await open({ slots: 1 }) : pool;
+        const lease = await last.acquire();
+        const work = gate();
+        lease.input('IN').hold(work.opened);
+        const reply = lease.infer();
+        if (released) lease.release();
+        const closing = last.close({ timeoutMs: 5 });
+        await expect(reply).rejects.toThrow(code('ERR_POOL_CLOSED'));
+        work.open();
+        expect(await closing).toEqual({ unproven: [] });
+      }
+      expect(server.calls.infer).toBe(0);
+      expect(server.regionNames).toEqual([]);
+    });
+
+    test('close in the turn in which the work ends: still not sent', async () => {
+      const pool = await open({ slots: 1 });
+      const lease = await pool.acquire();
+      const work = gate();
+      lease.input('IN').hold(work.opened);
+      const reply = lease.infer();
+      work.open();
+      const closing = pool.destroy();
+      await expect(reply).rejects.toThrow(code('ERR_POOL_CLOSED'));
+      expect(await closing).toEqual({ unproven: [] });
+      expect(server.calls.infer).toBe(0);
+    });
+
     test('un-awaited work, then dispose: no write ever reaches a later lease', async () => {
       const pool = await open({ slots: 2 });
       for (let round = 0; round < 1000; round += 1) {

@@ -272,6 +272,29 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
       },
     );
 
+    test('close while a refused request waits for its registration: not repeated, and nothing left', async () => {
+      const opened = await open(1);
+      const lease = await opened.acquire();
+      server.forgetRegions();
+      const kind = server[system ? 'systemSharedMemory' : 'cudaSharedMemory'];
+      const register = kind.register as (region: object) => Promise<void>;
+      const [asked, allowed] = [gate(), gate()];
+      kind.register = async (region: object) => {
+        asked.open();
+        await allowed.opened;
+        await register(region);
+      };
+      const reply = lease.infer();
+      reply.catch(() => undefined);
+      await asked.opened;
+      const closing = opened.destroy();
+      await expect(reply).rejects.toThrow(code('ERR_POOL_CLOSED'));
+      allowed.open();
+      expect(await closing).toEqual({ unproven: [] });
+      expect(server.calls.infer).toBe(1);
+      expect(server.regionNames).toEqual([]);
+    });
+
     test('close: an unregister without an answer in time is asked about, not given up', async () => {
       const opened = await open(1);
       const kind = server[system ? 'systemSharedMemory' : 'cudaSharedMemory'];
