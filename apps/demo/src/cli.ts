@@ -1,4 +1,5 @@
 import { Command, InvalidArgumentError, Option } from '@commander-js/extra-typings';
+import { TritonClient } from '@zerohop/triton-client';
 import { type Transport, transports } from './transport.js';
 
 /** The options of `zerohop detect`, checked. */
@@ -41,11 +42,11 @@ export function createProgram(version: string, handlers: Handlers, output: Outpu
   program
     .command('detect')
     .description('Find objects in images. Starts a local Triton server when no --url is given.')
-    .argument('<image...>', 'JPEG or PNG files')
+    .argument('<image...>', 'JPEG or PNG files', (path: string, before: string[] = []) => [...before, named(path)])
     .option('--url <url>', "the server's gRPC address, such as grpc://localhost:8001", grpcUrl)
     .option('--metrics-url <url>', "the server's metrics address, which tells its GPUs apart", httpUrl)
-    .option('--model <name>', 'the model to ask', 'defects')
-    .option('--labels <file>', "names of the model's classes, one a line")
+    .option('--model <name>', 'the model to ask', named, 'defects')
+    .option('--labels <file>', "names of the model's classes, one a line", named)
     .addOption(
       new Option('--transport <kind>', 'how tensors travel; auto takes the first that works')
         .choices(transports)
@@ -54,8 +55,8 @@ export function createProgram(version: string, handlers: Handlers, output: Outpu
     .option('--timeout <ms>', 'how long one request may take', positiveInteger, 60_000)
     .option('--score <n>', 'leave out objects below this score', fraction, 0.25)
     .option('--iou <n>', 'overlap above which the lower of two boxes of a class is dropped', fraction, 0.45)
-    .option('--out <dir>', 'write an annotated picture of each image into this directory')
-    .option('--json [file]', 'write the results as JSON: --json=FILE, or --json alone for stdout')
+    .option('--out <dir>', 'write an annotated picture of each image into this directory', named)
+    .option('--json [file]', 'write the results as JSON: --json=FILE, or --json alone for stdout', named)
     .action(async (images, { json, ...options }) => {
       await handlers.detect(images, {
         ...options,
@@ -89,11 +90,18 @@ function fraction(text: string): number {
   return value;
 }
 
+function named(text: string): string {
+  if (text === '') throw new InvalidArgumentError('Expected a name.');
+  return text;
+}
+
 function grpcUrl(text: string): string {
   const url = text.includes('://') || text.startsWith('unix:') ? text : `grpc://${text}`;
-  if (url.startsWith('unix:')) return url;
-  if (!URL.canParse(url) || !/^grpcs?:$/.test(new URL(url).protocol)) {
-    throw new InvalidArgumentError('Expected a gRPC address such as grpc://localhost:8001.');
+  try {
+    // It connects to nothing before it is asked something, and is the one to say which addresses there are.
+    void new TritonClient(url).close();
+  } catch {
+    throw new InvalidArgumentError('Expected a gRPC address such as grpc://localhost:8001 or unix:/path.');
   }
   return url;
 }

@@ -83,11 +83,19 @@ describe('zerohop detect', () => {
     [['detect', 'a.jpg', '--score', ''], /number from 0 to 1/],
     [['detect', 'a.jpg', '--iou', 'high'], /number from 0 to 1/],
     [['detect', 'a.jpg', '--url', 'http://localhost:8000'], /gRPC address such as grpc:\/\/localhost:8001/],
+    ...['localhost', 'localhost:0', 'localhost:70000', '', 'unix:', 'h:1/path?x', 'grpc://h', 'grpcs://h:1'].map(
+      (url) => [['detect', 'a.jpg', '--url', url], /gRPC address such as grpc:\/\/localhost:8001/] as const,
+    ),
     [['detect', 'a.jpg', '--metrics-url', 'localhost:8002'], /http:\/\/localhost:8002\/metrics/],
+    [['detect', ''], /'' is invalid for argument 'image'\. Expected a name\./],
+    [['detect', 'a.jpg', '--model='], /'' is invalid\. Expected a name\./],
+    [['detect', 'a.jpg', '--labels='], /'' is invalid\. Expected a name\./],
+    [['detect', 'a.jpg', '--out='], /'' is invalid\. Expected a name\./],
+    [['detect', 'a.jpg', '--json='], /'' is invalid\. Expected a name\./],
     [['detect', 'a.jpg', '--transprot', 'cuda'], /unknown option '--transprot'\n\(Did you mean --transport\?\)/],
     [['detct', 'a.jpg'], /unknown command 'detct'\n\(Did you mean detect\?\)/],
     [[], /Usage: zerohop/],
-  ])('refuses %j', async (words, complaint) => {
+  ] as const)('refuses %j', async (words, complaint) => {
     const { error, err, images } = await parse(...words);
     expect(error).toBeInstanceOf(CommanderError);
     expect((error as CommanderError).exitCode).not.toBe(0);
