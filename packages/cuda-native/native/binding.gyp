@@ -19,7 +19,7 @@
         "src/stream.cc",
         "src/waiter.cc",
       ],
-      "include_dirs": ["<!@(node -p \"require('node-addon-api').include\")"],
+      "include_dirs": ["<!(node -p \"require('node-addon-api').include_dir\")"],
       "defines": [
         "NAPI_VERSION=8",
         "NODE_ADDON_API_DISABLE_CPP_EXCEPTIONS",
@@ -37,10 +37,11 @@
         "-Wextra",
         "-Werror",
         "-include",
-        "<(module_root_dir)/src/glibc_compat.h",
+        # make runs in build/. Paths from there: gyp quotes no absolute one, and a clone may lie in a folder with a space.
+        "../src/glibc_compat.h",
       ],
       "ldflags": [
-        "-Wl,--version-script=<(module_root_dir)/exports.map",
+        "-Wl,--version-script=../exports.map",
         "-Wl,-Bsymbolic",
         "-Wl,-z,relro,-z,now",
         # Node unloads an addon with the last worker that used it; the addon's threads outlive every worker.
