@@ -1,28 +1,68 @@
-import { unlinkSync } from 'node:fs';
-import { mkdir, readFile, realpath, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import { constants, unlinkSync } from 'node:fs';
+import { access, type FileHandle, mkdir, open, realpath, rename, stat, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
+import { getSystemErrorMap } from 'node:util';
 import { CliError, codeOf } from './errors.js';
 
-/** Reads a whole input file; what can go wrong is told in one sentence. */
+/** A file of more is no picture that could be decoded. */
+const largestInput = 2 ** 30;
+
+/** Reads a whole input file; what can go wrong is told in one sentence. What is no file, such as a pipe, is refused. */
 export async function readInput(path: string): Promise<Buffer> {
+  let file: FileHandle | undefined;
   try {
-    return await readFile(path);
+    // A pipe would keep even the opening waiting for a writer.
+    file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    const found = await file.stat();
+    if (found.isDirectory()) throw unreadable(`${path} is a directory; name the files in it instead.`);
+    if (!found.isFile()) throw unreadable(`${path} is no regular file; name one.`);
+    if (found.size > largestInput) {
+      throw unreadable(
+        `${path} has ${found.size} bytes, and more than ${largestInput} are not read; name another file.`,
+      );
+    }
+    return await file.readFile();
   } catch (cause) {
+    if (cause instanceof CliError) throw cause;
     switch (codeOf(cause) ?? '') {
       case 'ENOENT':
       case 'ENOTDIR':
         throw new CliError('ERR_FILE_NOT_FOUND', `${path} does not exist; check the path.`, { cause });
-      case 'EISDIR':
-        throw new CliError('ERR_FILE_UNREADABLE', `${path} is a directory; name the files in it instead.`, { cause });
       case 'EACCES':
-        throw new CliError('ERR_FILE_UNREADABLE', `${path} may not be read by this user; change its permissions.`, {
-          cause,
-        });
+        throw unreadable(`${path} may not be read by this user; change its permissions.`, cause);
+      case 'ENXIO':
+        throw unreadable(`${path} is no regular file; name one.`, cause);
       default:
-        throw new CliError('ERR_FILE_UNREADABLE', `${path} can't be read: ${(cause as Error).message}.`, { cause });
+        throw unreadable(`${path} can't be read (${systemWords(cause)}); check the path and its disk.`, cause);
     }
+  } finally {
+    await file?.close();
   }
 }
+
+function unreadable(sentence: string, cause?: unknown): CliError {
+  return new CliError('ERR_FILE_UNREADABLE', sentence, cause === undefined ? undefined : { cause });
+}
+
+/** What the system says of a failed call, without the call and the paths that it was given. */
+export function systemWords(error: unknown): string {
+  const { code, errno, message } = error as NodeJS.ErrnoException;
+  const text = errno === undefined ? undefined : getSystemErrorMap().get(errno)?.[1];
+  return text === undefined ? message : `${code}: ${text}`;
+}
+
+/** The sentence for something that can't be written, with what helps. */
+function unwritable(what: string, cause: unknown): CliError {
+  const advice = writeAdvice[codeOf(cause) ?? ''] ?? 'choose another place';
+  return new CliError('ERR_OUTPUT', `${what} (${systemWords(cause)}); ${advice}.`, { cause });
+}
+
+const writeAdvice: Readonly<Record<string, string>> = {
+  EACCES: 'change the permissions there or choose another place',
+  EDQUOT: 'free some of your quota there or choose another place',
+  ENOSPC: 'free some space there or choose another place',
+  EPERM: 'change the permissions there or choose another place',
+};
 
 /** Fails early when `path` can't become a folder to write into. Creates nothing. */
 export async function checkOutputFolder(path: string): Promise<void> {
@@ -50,19 +90,28 @@ export async function makeOutputFolder(path: string): Promise<void> {
       });
     }
   } catch (cause) {
-    throw new CliError('ERR_OUTPUT', `The directory ${path} can't be made: ${(cause as Error).message}.`, { cause });
+    throw unwritable(`The directory ${path} can't be made`, cause);
   }
 }
 
-/** Fails early when the file `path` can't be written for want of its folder. Creates nothing. */
+/** Fails early when the file `path` can't be written: tries, and leaves everything as it was. */
 export async function checkOutputFile(path: string): Promise<void> {
   const folder = await stat(dirname(resolve(path))).catch(() => undefined);
   if (folder?.isDirectory() !== true) {
     throw new CliError('ERR_OUTPUT', `The directory of ${path} does not exist; create it first.`);
   }
-  const found = await stat(path).catch(() => undefined);
-  if (found?.isDirectory() === true) {
-    throw new CliError('ERR_OUTPUT', `${path} is a directory; name a file to write.`);
+  try {
+    const target = await realpathOr(path);
+    const found = await stat(target).catch(() => undefined);
+    if (found?.isDirectory() === true) {
+      throw new CliError('ERR_OUTPUT', `${path} is a directory; name a file to write.`);
+    }
+    if (found === undefined || found.isFile())
+      await withTemporary(target, (file) => writeFile(file, '', { flag: 'wx' }));
+    else await access(target, constants.W_OK);
+  } catch (cause) {
+    if (cause instanceof CliError) throw cause;
+    throw unwritable(`${path} can't be written`, cause);
   }
 }
 
@@ -89,21 +138,26 @@ export async function writeWhole(path: string, data: string | Uint8Array): Promi
     if (found === undefined || found.isFile()) await replace(target, data);
     else await writeFile(target, data);
   } catch (cause) {
-    throw new CliError('ERR_OUTPUT', `${path} can't be written: ${(cause as Error).message}.`, { cause });
+    throw unwritable(`${path} can't be written`, cause);
   }
 }
 
 async function replace(path: string, data: string | Uint8Array): Promise<void> {
-  const temporary = join(dirname(path), `.${basename(path)}.${process.pid}-${serial++}.tmp`);
-  unfinished.add(temporary);
+  await withTemporary(path, async (file) => {
+    await writeFile(file, data, { flag: 'wx' });
+    await rename(file, path);
+  });
+}
+
+/** Lends a name beside `path`, under which nothing stays: not after a failure, nor when the process ends. */
+async function withTemporary(path: string, use: (file: string) => Promise<void>): Promise<void> {
+  const file = join(dirname(path), `.${basename(path)}.${process.pid}-${serial++}.tmp`);
+  unfinished.add(file);
   try {
-    await writeFile(temporary, data, { flag: 'wx' });
-    await rename(temporary, path);
-  } catch (error) {
-    await unlink(temporary).catch(() => undefined);
-    throw error;
+    await use(file);
   } finally {
-    unfinished.delete(temporary);
+    await unlink(file).catch(() => undefined);
+    unfinished.delete(file);
   }
 }
 

@@ -32,9 +32,20 @@ export class Interrupt implements Disposable {
     for (const name of signals) process.off(name, this.#onSignal);
   }
 
+  /**
+   * By the signal itself: `process.exit` waits for the thread pool, where an operation on a file may never come back.
+   */
+  #end(name: NodeJS.Signals): void {
+    const code = this.exitCode as number;
+    process.emit('exit', code);
+    this[Symbol.dispose]();
+    process.kill(process.pid, name);
+    // Only process 1 of a container is still here: no signal has a default meaning for it.
+    process.exit(code);
+  }
+
   readonly #onSignal = (name: NodeJS.Signals): void => {
-    const code = this.exitCode;
-    if (code !== undefined) process.exit(code);
+    if (this.#received !== undefined) this.#end(name);
     this.#received = name as (typeof signals)[number];
     this.#onFirst(name);
     this.#controller.abort(new Error(`Interrupted by ${name}`));

@@ -6,10 +6,8 @@ import { findModelRepository } from './model-repository.js';
 
 /** Class names from text: one a line, in the order of the model's classes. Blank lines at the end don't count. */
 export function parseLabels(text: string): string[] {
-  return text
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.trim());
+  const lines = text.trimEnd();
+  return lines === '' ? [] : lines.split('\n').map((line) => line.trim());
 }
 
 /**
@@ -27,9 +25,10 @@ export async function resolveLabels(options: {
   if (file !== undefined) {
     const labels = parseLabels((await readInput(file)).toString('utf8'));
     if (labels.length !== classCount) {
+      const has = ['no labels', '1 label'][labels.length] ?? `${labels.length} labels`;
       throw new CliError(
         'ERR_LABELS',
-        `${file} has ${labels.length} labels but model "${model}" has ${classCount} classes; give one label a line for each class.`,
+        `${file} has ${has} but model "${model}" has ${classCount} classes; give one label a line for each class.`,
       );
     }
     return labels;

@@ -72,7 +72,7 @@ describeTier('triton', 'an interrupted run', () => {
     child.kill('SIGINT');
     await said(/SIGINT received/);
     child.kill('SIGINT');
-    expect((await ended).code).toBe(130);
+    expect(await ended).toMatchObject({ code: null, signal: 'SIGINT' });
   });
 
   it('leaves nothing of the server when it is killed, and the next run removes its memory', async () => {

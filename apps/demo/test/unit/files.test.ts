@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import {
   existsSync,
   lstatSync,
@@ -8,9 +9,11 @@ import {
   readFileSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -42,7 +45,7 @@ describe('makeOutputFolder', () => {
     for (const path of [join(folder, 'file', 'x'), '/proc/x', '/proc/x/y']) {
       await expect(makeOutputFolder(path)).rejects.toMatchObject({
         code: 'ERR_OUTPUT',
-        message: expect.stringMatching(/^The directory \S+ can't be made: E\w+: .*\.$/),
+        message: expect.stringMatching(/^The directory \S+ can't be made \(E\w+: [a-z ]+\); choose another place\.$/),
       });
     }
   });
@@ -66,6 +69,34 @@ describe('readInput', () => {
       message: expect.stringMatching(/is a directory; name the files in it instead\.$/),
     });
   });
+
+  it('refuses at once what is no file, and what has no end', async () => {
+    execFileSync('mkfifo', [join(folder, 'pipe')]);
+    for (const path of [join(folder, 'pipe'), '/dev/zero', '/dev/null']) {
+      await expect(readInput(path)).rejects.toMatchObject({
+        code: 'ERR_FILE_UNREADABLE',
+        message: `${path} is no regular file; name one.`,
+      });
+    }
+    const path = join(folder, 'huge');
+    writeFileSync(path, '');
+    truncateSync(path, 2 ** 30 + 1);
+    await expect(readInput(path)).rejects.toMatchObject({
+      code: 'ERR_FILE_UNREADABLE',
+      message: expect.stringMatching(/huge has 1073741825 bytes, and more than 1073741824 are not read; name another/),
+    });
+  });
+
+  it('refuses a socket', async () => {
+    const path = join(folder, 'socket');
+    const server = createServer().listen(path);
+    await once(server, 'listening');
+    try {
+      await expect(readInput(path)).rejects.toMatchObject({ message: `${path} is no regular file; name one.` });
+    } finally {
+      server.close();
+    }
+  });
 });
 
 describe('output checks', () => {
@@ -74,6 +105,12 @@ describe('output checks', () => {
     await checkOutputFolder(folder);
     await checkOutputFile(join(folder, 'r.json'));
     expect(readdirSync(folder)).toEqual([]);
+    writeFileSync(join(folder, 'old.json'), 'old');
+    symlinkSync(join(folder, 'old.json'), join(folder, 'link'));
+    for (const name of ['old.json', 'link']) await checkOutputFile(join(folder, name));
+    await checkOutputFile('/dev/null');
+    expect(readdirSync(folder).sort()).toEqual(['link', 'old.json']);
+    expect(readFileSync(join(folder, 'old.json'), 'utf8')).toBe('old');
   });
 
   it('refuse what can not', async () => {
@@ -81,6 +118,10 @@ describe('output checks', () => {
     await expect(checkOutputFolder(join(folder, 'file'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
     await expect(checkOutputFile(join(folder, 'none', 'r.json'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
     await expect(checkOutputFile(folder)).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    await expect(checkOutputFile('/proc/r.json')).rejects.toMatchObject({
+      code: 'ERR_OUTPUT',
+      message: expect.stringMatching(/^\/proc\/r\.json can't be written \(E\w+: [a-z ]+\); \S.*\.$/),
+    });
   });
 });
 

@@ -13,6 +13,7 @@ afterEach(() => rmSync(folder, { recursive: true }));
 describe('parseLabels', () => {
   it('takes one a line, in order', () => {
     expect(parseLabels('scratch\r\npit \n\ndent\n\n')).toEqual(['scratch', 'pit', '', 'dent']);
+    expect(parseLabels(' \n')).toEqual([]);
   });
 });
 
