@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile } from 'node:child_process';
+import { constants } from 'node:os';
 
 /** How long a program may take to tidy up after SIGINT before it is killed. */
 const GRACE_MS = 5000;
@@ -10,18 +11,33 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGINT');
 });
 
+/** The next signal is not ours to answer. */
+let left = false;
+
+function onSignal(signal: NodeJS.Signals): void {
+  if (left) left = false;
+  else process.exit(128 + constants.signals[signal]);
+}
+
 /**
- * Ends this process on SIGINT and SIGTERM by way of its 'exit' event, at which names in /dev/shm and programs that we
- * started go, with the usual status. Returns what removes the handlers.
+ * From now on SIGINT and SIGTERM end this process by way of its 'exit' event, at which names in /dev/shm and programs that
+ * we started go, with the usual status. The handlers stay: a signal that arrives while the last handler of its kind is
+ * removed is lost.
  */
-export function exitOnSignals(): () => void {
-  const onInterrupt = () => process.exit(130);
-  const onTerminate = () => process.exit(143);
-  process.on('SIGINT', onInterrupt);
-  process.on('SIGTERM', onTerminate);
+export function exitOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    if (!process.listeners(signal).includes(onSignal)) process.on(signal, onSignal);
+  }
+}
+
+/**
+ * Leaves the next signal to `installShutdown`, which closes its pool and sends the signal again: that one, and any after
+ * the function returned was called, end the process.
+ */
+export function leaveSignal(): () => void {
+  left = true;
   return () => {
-    process.removeListener('SIGINT', onInterrupt);
-    process.removeListener('SIGTERM', onTerminate);
+    left = false;
   };
 }
 

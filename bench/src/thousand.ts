@@ -12,7 +12,7 @@ import { parseArgs } from 'node:util';
 import { availability } from '@zerohop/cuda-native';
 import { installShutdown, TensorPool } from '@zerohop/shm-pool';
 import { TritonClient } from '@zerohop/triton-client';
-import { exitOnSignals } from './child.js';
+import { exitOnSignals, leaveSignal } from './child.js';
 import { type Footprint, footprint, growth } from './footprint.js';
 import { describeCommit, describeMachine } from './machine.js';
 import { type BenchServer, ROOT, startBenchServer } from './server.js';
@@ -42,7 +42,7 @@ async function runTransport(
   model: string,
   server: BenchServer,
 ): Promise<TransportRun> {
-  const removeExit = exitOnSignals();
+  exitOnSignals();
   const client = new TritonClient(server.grpcUrl);
   const problems: string[] = [];
   const latencies: number[] = [];
@@ -56,8 +56,8 @@ async function runTransport(
     });
     const during: Footprint[] = [];
     let messageBytes = 0;
-    removeExit();
     const removeShutdown = installShutdown(pool);
+    const endLeave = leaveSignal();
     const started = performance.now();
     try {
       const input = new Float32Array(pool.input('INPUT0').shape.reduce((a, b) => a * b, 1));
@@ -80,6 +80,7 @@ async function runTransport(
         if (ends.includes(i + 1)) during.push(await footprint(client, server.pid));
       }
     } finally {
+      endLeave();
       removeShutdown();
       await pool.close();
     }

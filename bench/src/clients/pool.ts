@@ -1,13 +1,13 @@
 import { installShutdown, type Lease, TensorPool } from '@zerohop/shm-pool';
 import { TritonClient } from '@zerohop/triton-client';
-import { exitOnSignals } from '../child.js';
+import { exitOnSignals, leaveSignal } from '../child.js';
 import { measureLoop } from '../loop.js';
 import type { MeasureSpec } from '../measure-spec.js';
 import type { Measurement } from '../results.js';
 
 /** Ours: a slot and a lane for each request in flight, lent and returned for every request. */
 export async function measurePool(spec: MeasureSpec): Promise<Measurement> {
-  const removeExit = exitOnSignals();
+  exitOnSignals();
   const client = new TritonClient(spec.grpcUrl, { lanes: spec.inFlight });
   try {
     const pool = await TensorPool.open(client, {
@@ -16,8 +16,8 @@ export async function measurePool(spec: MeasureSpec): Promise<Measurement> {
       transport: spec.transport,
       ...(spec.transport === 'cuda' && { serverDeviceId: 0 }),
     });
-    removeExit();
     const removeShutdown = installShutdown(pool);
+    const endLeave = leaveSignal();
     try {
       const input = new Float32Array(spec.inputByteLength / Float32Array.BYTES_PER_ELEMENT).fill(1);
       await onEverySlot(pool, spec.inFlight, (lease) => lease.input('INPUT0').write(input));
@@ -28,6 +28,7 @@ export async function measurePool(spec: MeasureSpec): Promise<Measurement> {
       await onEverySlot(pool, spec.inFlight, checkAnswer);
       return measurement;
     } finally {
+      endLeave();
       removeShutdown();
       await pool.close();
     }

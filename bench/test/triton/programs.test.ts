@@ -1,11 +1,13 @@
 import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describeTier, expectNothingLeft, repositoryRoot, takeSnapshot, tied } from '@zerohop/test-support';
+import { describeTier, expectNothingLeft, sharedTriton, takeSnapshot, tied } from '@zerohop/test-support';
 import { expect, onTestFinished, test } from 'vitest';
-import { program } from '../support/paths.js';
+import type { MeasureSpec } from '../../src/measure-spec.js';
+import { preload, program } from '../support/paths.js';
 
 /** Runs a program to its end; it does not outlive the test, whatever ends that. */
 const run = (args: readonly string[], signal: AbortSignal) =>
@@ -15,6 +17,14 @@ function scratchFile(name: string): string {
   const directory = mkdtempSync(join(tmpdir(), 'zerohop-bench-test-'));
   onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
   return join(directory, name);
+}
+
+function longMeasurement(grpcUrl: string): MeasureSpec {
+  return {
+    ...{ client: 'pool', grpcUrl, model: 'identity_64', transport: 'system', work: 'infer', inFlight: 1 },
+    ...{ inputShape: [64, 64], inputByteLength: 2 ** 14, outputByteLength: 2 ** 14 },
+    ...{ warmUpMs: 0, durationMs: 600_000, minRequests: 1 },
+  };
 }
 
 /** The short forms of what runs for minutes: the same code, the same assertions on what comes out, none on speed. */
@@ -79,8 +89,7 @@ describeTier(
     });
 
     test('thousand: 16 KiB kept in each request is growth', async ({ signal }) => {
-      const leak = join(repositoryRoot, 'bench', 'test', 'support', 'leak.mjs');
-      const running = run(['--import', leak, program('thousand'), '--counts', 'system=1000'], signal);
+      const running = run(['--import', preload('leak'), program('thousand'), '--counts', 'system=1000'], signal);
       await expect(running).rejects.toMatchObject({
         code: 1,
         stdout: expect.stringContaining("the client's memory grew: "),
@@ -88,7 +97,7 @@ describeTier(
       });
     });
 
-    test('thousand: an interrupt in the middle leaves nothing behind', async () => {
+    test('thousand: an interrupt while a pool opens or is open leaves nothing behind', async () => {
       const [node, args] = tied(process.execPath, [program('thousand'), '--counts', 'system=1000000']);
       const child = spawn(node, args, { stdio: ['ignore', 'ignore', 'pipe'] });
       onTestFinished(() => void child.kill('SIGKILL'));
@@ -96,18 +105,31 @@ describeTier(
       child.stderr.setEncoding('utf8').on('data', (text: string) => {
         said += text;
       });
-      const ended = new Promise<boolean>((resolve) => {
-        // While the pool opens the program ends itself with 130, afterwards it closes the pool and passes the signal on.
-        child.once('exit', (code, signal) => resolve(signal === 'SIGINT' || code === 130));
+      const ended = new Promise<number | null>((resolve) => {
+        child.once('exit', (code) => resolve(code));
       });
       const ours = () => readdirSync('/dev/shm').filter((name) => name.includes(`.${child.pid}.`));
       await expect.poll(ours, { timeout: 60_000 }).not.toEqual([]);
       child.kill('SIGINT');
-      expect(await ended).toBe(true);
+      expect(await ended).toBe(130);
       expect(ours()).toEqual([]);
       const server = /Triton server \(pid (\d+)\)/.exec(said)?.[1];
       expect(server).toBeDefined();
       await expect.poll(() => existsSync(`/proc/${server}`), { timeout: 15_000 }).toBe(false);
+    });
+
+    test.each([
+      ['thousand', () => ['--counts', 'system=1000000']],
+      ['measure', () => [JSON.stringify(longMeasurement(sharedTriton().grpcUrl))]],
+    ] as const)('%s: an interrupt just when a pool has opened is not lost', async (name, options) => {
+      const [node, args] = tied(process.execPath, [
+        ...['--import', preload('interrupt-at-open')],
+        ...[program(name), ...options()],
+      ]);
+      const child = spawn(node, args, { stdio: 'ignore' });
+      onTestFinished(() => void child.kill('SIGKILL'));
+      expect(await once(child, 'exit')).toEqual([130, null]);
+      expect(readdirSync('/dev/shm').filter((entry) => entry.includes(`.${child.pid}.`))).toEqual([]);
     });
   },
   { needs: ['g++', 'addon', 'peers'] },
