@@ -1,6 +1,6 @@
 /** The options of a pool, and the plan that follows from them and the model. */
 import type { Device } from '@zerohop/cuda-native';
-import { checkedInteger } from './check.js';
+import { checkedInteger, checkSignal } from './check.js';
 import type { TensorClient } from './client.js';
 import { outOfRange, PoolError, wrongType } from './errors.js';
 import { type OutputHints, planSlot, type Shapes, type SlotPlan } from './layout.js';
@@ -30,6 +30,8 @@ export interface PoolOptions {
   readonly queueLimit?: number;
   /** For messages and diagnostics. @defaultValue the model's name */
   readonly name?: string;
+  /** Ends the opening; without effect once the pool is open. */
+  readonly signal?: AbortSignal;
 }
 
 export interface CheckedOptions {
@@ -43,6 +45,7 @@ export interface CheckedOptions {
   readonly outputs: OutputHints | undefined;
   readonly queueLimit: number;
   readonly name: string;
+  readonly signal: AbortSignal | undefined;
 }
 
 const TRANSPORTS: readonly unknown[] = ['auto', 'cuda', 'system', 'bytes'];
@@ -56,6 +59,7 @@ export function checkOptions(options: PoolOptions): CheckedOptions {
   if (!TRANSPORTS.includes(transport)) throw outOfRange('transport', "'auto', 'cuda', 'system' or 'bytes'", transport);
   if (options.slots === undefined) throw wrongType('slots', 'positive integer', options.slots);
   if (typeof name !== 'string') throw wrongType('name', 'string', name);
+  checkSignal('signal', options.signal);
   return {
     model,
     version,
@@ -67,6 +71,7 @@ export function checkOptions(options: PoolOptions): CheckedOptions {
     outputs: options.outputs,
     queueLimit: checkedInteger('queueLimit', options.queueLimit, 0, 1024),
     name,
+    signal: options.signal,
   };
 }
 

@@ -10,6 +10,7 @@ import { type SlotPlan, type TensorPlan, unknownTensor } from './layout.js';
 import type { Lease } from './lease.js';
 import { type CheckedOptions, checkOptions, type PoolOptions, planFor } from './options.js';
 import type { RegionCounters } from './region.js';
+import { throwIfAborted, within } from './settle.js';
 import { Slot } from './slot.js';
 import { type CloseReport, type PoolEvents, SlotKeeper } from './slot-keeper.js';
 import type { SlotMemoryFactory, Transport } from './slot-memory.js';
@@ -77,13 +78,17 @@ export class TensorPool extends EventEmitter<PoolEvents> {
 
   /**
    * Reads the model's metadata, allocates `slots` regions and registers each once. Nothing is left behind when it
-   * fails.
+   * fails or is aborted. An abort rejects when what was made so far is released again: in milliseconds, after an
+   * allocation under way, and after two seconds with a server that does not answer.
    * @throws PoolError ERR_SHM_…, ERR_CUDA_UNAVAILABLE, ERR_GPU_MISMATCH for a transport asked for by name;
-   * ERR_DECOUPLED_OUTPUTS, ERR_TENSOR_SIZE, ERR_UNKNOWN_TENSOR; the client's errors; TypeError, RangeError
+   * ERR_DECOUPLED_OUTPUTS, ERR_TENSOR_SIZE, ERR_UNKNOWN_TENSOR; the client's errors; `signal.reason`; TypeError,
+   * RangeError
    */
   static async open(client: TensorClient, options: PoolOptions): Promise<TensorPool> {
     const checked = checkOptions(options);
-    const plan = await planFor(client, checked);
+    const { signal } = checked;
+    throwIfAborted(signal);
+    const plan = await within(planFor(client, checked), { signal });
     const counters: RegionCounters = { registerCalls: 0, reregistrations: 0 };
     const chosen = await openTransport(checked.transport, { ...checked, client, plan, counters });
     if (chosen.fellBack) warn('ZEROHOP_TRANSPORT', `Pool '${checked.name}' uses ${chosen.reason}`);

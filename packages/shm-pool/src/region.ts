@@ -16,7 +16,7 @@ import {
   isUnreachable,
   registrationError,
 } from './server-texts.js';
-import { within } from './settle.js';
+import { throwIfAborted, within } from './settle.js';
 import { warn } from './warnings.js';
 
 /** Whether the server is proven to be done with a region; if not, why. */
@@ -63,20 +63,22 @@ export class SharedRegion {
   }
 
   /**
-   * Registers fresh memory and checks that the server lists it. When either fails, the memory is freed and nothing
-   * stays behind. Owns `memory` from here on.
-   * @throws PoolError ERR_SHM_…, or the client's error when the server cannot be reached
+   * Registers fresh memory and checks that the server lists it. When either fails or `signal` is aborted, the memory is
+   * freed and nothing stays behind. Owns `memory` from here on.
+   * @throws PoolError ERR_SHM_…, or the client's error when the server cannot be reached; `signal.reason`
    */
   static async open(
     client: RegionClient,
     memory: RegionMemory,
     entry: string,
     counters: RegionCounters,
+    signal?: AbortSignal,
   ): Promise<SharedRegion> {
     const region = new SharedRegion(client, memory, entry, counters);
     try {
-      await region.#register();
-      if (!(await memory.isListed(client, region.name))) {
+      throwIfAborted(signal);
+      await within(region.#register(), { signal });
+      if (!(await within(region.isListed(), { signal }))) {
         throw registrationError(
           memory.kind,
           new Error(`${region.name} was registered, but the server does not list it`),
@@ -234,10 +236,12 @@ export class SharedRegion {
     retired.add(this.#memory);
   }
 
-  /** Finds out whether a register without an answer was carried out, and that it will not be later. */
+  /** Finds out whether a register without an answer so far was carried out, and that it will not be later. */
   async #settleRegistration(signal: AbortSignal): Promise<void> {
     let withdrawn = false;
     await poll(signal, async () => {
+      // The answer may come meanwhile.
+      if (this.#state !== 'uncertain') return true;
       if (await within(this.isListed(), { signal })) {
         this.#state = 'registered';
         return true;

@@ -32,6 +32,11 @@ const remainingMs = (deadline: number) => Math.min(Math.max(0, deadline - perfor
 const tooLate = () =>
   new PoolError('ERR_POOL_TIMEOUT', 'The request was not sent: work on its blocks did not finish within timeoutMs');
 
+/** @throws `signal.reason` when it is aborted */
+export function throwIfAborted(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw signal.reason;
+}
+
 /**
  * How a rejected call ended for its memory, or undefined when the server is still at it: a client settles a call before
  * or as it rejects, unless the call was detached.

@@ -208,17 +208,19 @@ export class SlotKeeper implements SlotOwner {
 
   /** Waits for a server that is away. Undefined when the pool closes, or when the memory can't be had. */
   async #freshMemory(old: SharedRegion | undefined): Promise<SlotMemory | undefined> {
+    const { signal } = this.#lastCall;
     while (this.#state === 'open') {
       try {
         // A server that does not answer is offered no memory: it could not be freed before it does.
-        if (old !== undefined) await within(old.isListed(), { signal: this.#lastCall.signal });
-        return await this.#options.factory.create();
+        if (old !== undefined) await within(old.isListed(), { signal });
+        return await this.#options.factory.create(signal);
       } catch (error) {
+        if (signal.aborted) return undefined;
         if (!isUnreachable(error)) {
           warn('ZEROHOP_SLOT_LOST', `Pool '${this.#options.name}' is one slot smaller: ${messageOf(error)}`);
           return undefined;
         }
-        await sleep(RETRY_MS, undefined, { signal: this.#lastCall.signal }).catch(() => undefined);
+        await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
       }
     }
     return undefined;

@@ -23,7 +23,8 @@ export interface SlotMemoryFactory {
   readonly device?: Device | undefined;
   /** Why this transport was possible; part of `pool.reason`. */
   readonly evidence: string;
-  create(): Promise<SlotMemory>;
+  /** An abort of `signal` ends it, with nothing left behind. */
+  create(signal?: AbortSignal): Promise<SlotMemory>;
 }
 
 /** One tensor of a slot. Survives a change of the slot's memory. */

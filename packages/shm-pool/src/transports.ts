@@ -8,6 +8,7 @@ import { SystemMemory } from './memory/system-memory.js';
 import { EntryNames } from './names.js';
 import { type RegionCounters, SharedRegion } from './region.js';
 import { isUnreachable } from './server-texts.js';
+import { throwIfAborted, within } from './settle.js';
 import { messageMemory, type SlotMemory, type SlotMemoryFactory, type Transport } from './slot-memory.js';
 
 export interface TransportOptions extends GpuOptions {
@@ -17,6 +18,7 @@ export interface TransportOptions extends GpuOptions {
   readonly plan: SlotPlan;
   readonly slots: number;
   readonly counters: RegionCounters;
+  readonly signal: AbortSignal | undefined;
 }
 
 export interface Chosen {
@@ -40,7 +42,7 @@ export async function openTransport(wanted: Transport | 'auto', options: Transpo
   for (const transport of wanted === 'auto' ? AUTO : [wanted]) {
     try {
       const factory = await factories[transport](options, wanted === 'auto');
-      const memories = await createAll(factory, options.slots);
+      const memories = await createAll(factory, options);
       const instead = failed.length === 0 ? '' : `; not ${failed.join('; not ')}`;
       return {
         factory,
@@ -49,6 +51,7 @@ export async function openTransport(wanted: Transport | 'auto', options: Transpo
         fellBack: failed.length > 0,
       };
     } catch (error) {
+      throwIfAborted(options.signal);
       if (wanted !== 'auto' || transport === 'bytes' || !concernsTransport(error)) throw error;
       failed.push(`${transport}: ${messageOf(error)}`);
     }
@@ -65,11 +68,12 @@ export async function discard(memory: SlotMemory): Promise<void> {
   await memory.stream?.close();
 }
 
-async function createAll(factory: SlotMemoryFactory, slots: number): Promise<SlotMemory[]> {
+async function createAll(factory: SlotMemoryFactory, { slots, signal }: TransportOptions): Promise<SlotMemory[]> {
   const memories: SlotMemory[] = [];
   try {
     // One after another: the first failure names the cause, and reserving pages in parallel gains nothing.
-    for (let index = 0; index < slots; index += 1) memories.push(await factory.create());
+    for (let index = 0; index < slots; index += 1) memories.push(await factory.create(signal));
+    throwIfAborted(signal);
     return memories;
   } catch (error) {
     await Promise.all(memories.map(discard));
@@ -79,20 +83,21 @@ async function createAll(factory: SlotMemoryFactory, slots: number): Promise<Slo
 
 const factories: Record<Transport, (options: TransportOptions, auto: boolean) => Promise<SlotMemoryFactory>> = {
   async cuda(options, auto) {
-    if (auto) await refuseHostOnlyModel(options);
-    const { device, serverDeviceId, evidence } = await chooseGpu(options.client, options);
+    const { signal } = options;
+    if (auto) await within(refuseHostOnlyModel(options), { signal });
+    const { device, serverDeviceId, evidence } = await within(chooseGpu(options.client, options), { signal });
     const names = new EntryNames();
     return {
       transport: 'cuda',
       kind: 'cuda',
       device,
       evidence: `the server opened our memory on ${device.name}, and ${evidence}`,
-      async create() {
+      async create(until) {
         const stream = device.createStream();
         try {
           const entry = names.next();
           const memory = await CudaMemory.allocate(entry, options.plan.byteLength, device, serverDeviceId);
-          const region = await SharedRegion.open(options.client, memory, entry, options.counters);
+          const region = await SharedRegion.open(options.client, memory, entry, options.counters, until);
           return { kind: 'cuda', region, stream, view: (offset, length) => region.view(offset, length) };
         } catch (error) {
           await stream.close();
@@ -108,10 +113,10 @@ const factories: Record<Transport, (options: TransportOptions, auto: boolean) =>
       transport: 'system',
       kind: 'host',
       evidence: 'the server opened our region in /dev/shm and lists it',
-      async create() {
+      async create(until) {
         const entry = names.next();
         const memory = await allocateSystem(entry, options);
-        const region = await SharedRegion.open(options.client, memory, entry, options.counters);
+        const region = await SharedRegion.open(options.client, memory, entry, options.counters, until);
         return { kind: 'host', region, view: (offset, length) => region.view(offset, length) };
       },
     });

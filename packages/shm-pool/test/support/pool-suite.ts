@@ -72,6 +72,32 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
       lease.release();
     });
 
+    test('an opening that is aborted before it starts asks nothing', async () => {
+      server.down = new FakeError('TRITON_UNAVAILABLE', 'asked');
+      await expect(open({ signal: AbortSignal.abort(new Error('before')) })).rejects.toThrow('before');
+    });
+
+    test.for(['modelMetadata', 'modelConfig'] as const)('an opening ends while %s has no answer', async (method) => {
+      const [asked, never] = [gate(), gate()];
+      server[method] = () => {
+        asked.open();
+        return never.opened as Promise<never>;
+      };
+      const controller = new AbortController();
+      const opening = open({ signal: controller.signal });
+      await asked.opened;
+      controller.abort(new Error('changed my mind'));
+      await expect(opening).rejects.toThrow('changed my mind');
+      expect(server.calls.register).toBe(0);
+    });
+
+    test('an abort after the opening has no effect', async () => {
+      const controller = new AbortController();
+      const pool = await open({ signal: controller.signal });
+      controller.abort();
+      await pool.run((lease) => roundTrip(lease, 1));
+    });
+
     test('many callers, few slots: each gets its own answer, and nothing is registered twice', async () => {
       const pool = await open();
       const { registerCalls } = pool.stats;
@@ -336,6 +362,7 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
       ['queueLimit', { queueLimit: -1 }],
       ['transport', { transport: 'rdma' as Transport }],
       ['model', { model: '' }],
+      ['signal', { signal: new AbortController() as never }],
     ])('a wrong %s is refused with its name', async ([name, options]) => {
       await expect(open(options)).rejects.toThrow(new RegExp(`^Expected .* for ${name} but received `));
     });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { TensorPool } from '../../src/index.js';
+import { type PoolOptions, TensorPool } from '../../src/index.js';
 import { FakeError, type FakeTriton } from './fake-triton.js';
 import { ours, removeOurEntries } from './names.js';
 import { code, gate, pattern, roundTrip, type SuiteOptions } from './pool-suite.js';
@@ -25,8 +25,8 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
 
     afterAll(removeOurEntries);
 
-    const open = async (slots: number) => {
-      pool = await TensorPool.open(server, { model: 'identity', slots, transport, ...options });
+    const open = async (slots: number, more: Partial<PoolOptions> = {}) => {
+      pool = await TensorPool.open(server, { model: 'identity', slots, transport, ...options, ...more });
       return pool;
     };
 
@@ -186,6 +186,56 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
     });
 
     const system = transport === 'system';
+
+    test.for(['before', 'after', 'never'] as const)(
+      "an opening that is aborted leaves nothing, the server's answer to the register coming %s the cleaning up",
+      async (answer) => {
+        const before = readdirSync('/dev/shm').filter(ours);
+        const kind = server[system ? 'systemSharedMemory' : 'cudaSharedMemory'];
+        const register = kind.register as (region: object) => Promise<void>;
+        const [asked, allowed] = [gate(), gate()];
+        let count = 0;
+        kind.register = async (region: object) => {
+          count += 1;
+          if (count < 3) return register(region);
+          // Carried out, and not answered.
+          if (answer !== 'never') await register(region);
+          asked.open();
+          return allowed.opened;
+        };
+        const controller = new AbortController();
+        const opening = open(4, {
+          signal: controller.signal,
+          // 'auto' does not take it for a reason to move on.
+          transport: answer === 'after' ? 'auto' : transport,
+        });
+        await asked.opened;
+        controller.abort(new Error('changed my mind'));
+        if (answer === 'before') allowed.open();
+        await expect(opening).rejects.toThrow('changed my mind');
+        allowed.open();
+        expect(count).toBe(3);
+        expect(server.regionNames).toEqual([]);
+        // A handle that the server may still open keeps its memory.
+        const kept = answer === 'never' && !system ? 1 : 0;
+        expect(readdirSync('/dev/shm').filter(ours)).toHaveLength(before.length + kept);
+      },
+    );
+
+    test('an abort while a server answers nothing ends the opening', async () => {
+      const kind = server[system ? 'systemSharedMemory' : 'cudaSharedMemory'];
+      const [asked, never] = [gate(), gate()];
+      kind.register = () => {
+        asked.open();
+        kind.status = () => never.opened as Promise<never>;
+        return never.opened;
+      };
+      const controller = new AbortController();
+      const opening = open(1, { signal: controller.signal });
+      await asked.opened;
+      controller.abort(new Error('changed my mind'));
+      await expect(opening).rejects.toThrow('changed my mind');
+    });
 
     test('a register without an answer in time, carried out all the same: cleaned up, nothing left', async () => {
       const before = readdirSync('/dev/shm').filter(ours);
