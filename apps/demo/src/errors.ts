@@ -17,6 +17,9 @@ export type CliErrorCode =
   | 'ERR_SELF_CHECK'
   | 'ERR_SERVER_LOST'
   | 'ERR_SERVER_UNREACHABLE'
+  | 'ERR_SHM_RESTRICTED'
+  | 'ERR_SHM_SYSTEM'
+  | 'ERR_TENSOR_SIZE'
   | 'ERR_TIMEOUT';
 
 /** A failure in the app's own words: the message is the one sentence that the user reads. */
@@ -40,6 +43,7 @@ const environmentCodes: ReadonlySet<string> = new Set([
   'ERR_SHM_FULL',
   'ERR_SHM_NAMESPACE',
   'ERR_SHM_RESTRICTED',
+  'ERR_SHM_SYSTEM',
   'ERR_TRITON_NOT_INSTALLED',
   'ERR_SERVER_UNREACHABLE',
 ]);

@@ -41,13 +41,44 @@ export async function readDetectorModel(client: ModelClient, name: string, url: 
     );
   }
   const [, rows, anchors] = output.shape as [number, number, number];
-  const { parameters } = await client.modelConfig(name);
+  const open = outputs.find((other) => other !== output && isOpen(other));
+  if (open !== undefined) {
+    throw new CliError(
+      'ERR_MODEL_SHAPE',
+      `Model "${name}" gives ${describe([open])}, whose size is not known before the answer; choose another with --model.`,
+    );
+  }
+  for (const { tensor, elements } of [
+    { tensor: input, elements: 3 * height * width },
+    { tensor: output, elements: rows * anchors },
+  ]) {
+    if (elements * Float32Array.BYTES_PER_ELEMENT <= largestTensor) continue;
+    throw new CliError(
+      'ERR_MODEL_SHAPE',
+      `Model "${name}" has the tensor ${describe([tensor])} of ${elements * Float32Array.BYTES_PER_ELEMENT} bytes, and more than ${largestTensor} can't be held here; choose another with --model.`,
+    );
+  }
+  const { parameters, decoupled } = await client.modelConfig(name);
+  if (decoupled) {
+    throw new CliError(
+      'ERR_MODEL_SHAPE',
+      `Model "${name}" is decoupled and may answer a picture several times, but detect reads one answer; choose another with --model.`,
+    );
+  }
   return {
     name,
     parameters,
     input: { name: input.name, width, height },
     output: { name: output.name, classCount: rows - 4, anchors },
   };
+}
+
+/** What one buffer of Node.js 20 can hold, in bytes. */
+const largestTensor = 2 ** 32;
+
+/** Whether an answer's size can't be told from the model's description. */
+function isOpen({ datatype, shape }: { readonly datatype: string; readonly shape: readonly number[] }): boolean {
+  return datatype === 'BYTES' || shape.includes(-1);
 }
 
 function isYolov8([batch = 0, rows = 0, anchors = 0, ...rest]: readonly number[]): boolean {

@@ -2,9 +2,11 @@ import { availability } from '@zerohop/cuda-native';
 import { Detector } from '@zerohop/gpu-postproc';
 import { type Image, Preprocessor } from '@zerohop/gpu-preproc';
 import { reap, TensorPool } from '@zerohop/shm-pool';
-import { TritonClient } from '@zerohop/triton-client';
+import { type ServerMetadata, TritonClient } from '@zerohop/triton-client';
+import { findFault, findImplausible } from './answer.js';
 import { Cleanup } from './cleanup.js';
-import { CliError, codeOf } from './errors.js';
+import { CliError } from './errors.js';
+import { answerUnusable, modelUnread, noServer, poolUnopened, requestFailed } from './explain.js';
 import { resolveLabels } from './labels.js';
 import { type DetectorModel, readDetectorModel } from './model.js';
 import { type DetectResult, type ReportedDetection, rounded, type Timings } from './report.js';
@@ -25,6 +27,8 @@ export interface PipelineOptions {
   readonly iouThreshold: number;
   /** Ends the opening and every request. */
   readonly signal: AbortSignal;
+  /** Where to find the server's log, as part of a sentence. */
+  readonly serverLog: () => string;
   /** Told what is going on while it takes seconds. */
   readonly onProgress: (line: string) => void;
 }
@@ -98,7 +102,7 @@ export class Pipeline {
   static async open(options: PipelineOptions): Promise<Pipeline> {
     const cleanup = new Cleanup();
     try {
-      const { url, metricsUrl, transport, signal, timeoutMs } = options;
+      const { url, metricsUrl, transport, signal } = options;
       const client = new TritonClient(url, {
         ...(metricsUrl === undefined ? {} : { metricsUrl }),
         connectTimeoutMs: controlLimitMs,
@@ -107,11 +111,11 @@ export class Pipeline {
       });
       cleanup.defer(() => client.close());
       const { server, model } = await closedOnAbort(client, signal, async () => ({
-        server: await client.serverMetadata(),
-        model: await readDetectorModel(client, options.model, url),
-      })).catch((cause: unknown) => {
-        throw unreachable(url, cause);
-      });
+        server: await readServer(client, url),
+        model: await readDetectorModel(client, options.model, url).catch((cause: unknown) => {
+          throw modelUnread(url, cause);
+        }),
+      }));
       const labels = await resolveLabels({
         file: options.labels,
         model: model.name,
@@ -130,7 +134,7 @@ export class Pipeline {
           [output.name]: [1, 4 + output.classCount, output.anchors],
         },
       }).catch((cause: unknown) => {
-        throw withOption(cause);
+        throw poolUnopened(cause, options);
       });
       cleanup.defer(() => closePool(pool, client));
       const preprocessor = await Preprocessor.create({ target: pool.input(input.name), resize: 'letterbox' });
@@ -145,8 +149,8 @@ export class Pipeline {
       cleanup.defer(() => detector.close());
       signal.throwIfAborted();
       options.onProgress('Checking the pipeline with a known picture');
-      await selfCheck(model, pool, preprocessor, { signal, timeoutMs }).catch((cause: unknown) => {
-        throw explained(cause, options);
+      await selfCheck(model, pool, preprocessor, options).catch((cause: unknown) => {
+        throw requestFailed(cause, options);
       });
       return new Pipeline(options, { server, model, pool, preprocessor, detector, cleanup });
     } catch (error) {
@@ -164,21 +168,27 @@ export class Pipeline {
       const geometry = await this.#preprocessor.run(image, lease.input(this.#model.input.name));
       const sent = performance.now();
       const reply = await lease.infer({ signal, timeoutMs }).catch((cause: unknown) => {
-        throw explained(cause, this.#options);
+        throw requestFailed(cause, this.#options);
       });
       const answered = performance.now();
-      const found = await this.#detector.run(reply.output(this.#model.output.name), { geometry });
+      const answer = reply.output<'FP32'>(this.#model.output.name);
+      const fault = findFault(this.#model, answer.shape, await answer.read());
+      if (fault !== undefined) throw answerUnusable(this.#options, fault);
+      const read = performance.now();
+      const found = await this.#detector.run(answer, { geometry });
       const end = performance.now();
-      if (found.nonFinite > 0) throw notFinite(this.#options.model, found.nonFinite);
+      const detections = Array.from(found, ({ label, classId, score, box }) => ({
+        label,
+        classId,
+        score: rounded(score, 6),
+        box: box.map((v) => rounded(v, 2)) as [number, number, number, number],
+      }));
+      const implausible = findImplausible(detections);
+      if (implausible !== undefined) throw answerUnusable(this.#options, implausible);
       return {
-        detections: Array.from(found, ({ label, classId, score, box }) => ({
-          label,
-          classId,
-          score: rounded(score, 6),
-          box: box.map((v) => rounded(v, 2)) as [number, number, number, number],
-        })),
+        detections,
         truncated: found.truncated,
-        timings: { preprocess: sent - start, infer: answered - sent, postprocess: end - answered },
+        timings: { preprocess: sent - start, infer: answered - sent, postprocess: end - read },
       };
     } finally {
       lease[Symbol.dispose]();
@@ -189,6 +199,15 @@ export class Pipeline {
   async close(): Promise<unknown[]> {
     return this.#cleanup.run();
   }
+}
+
+/** Who answers. Anything that is no Triton server is told apart here, before it is asked about a model. */
+async function readServer(client: TritonClient, url: string): Promise<ServerMetadata> {
+  const server = await client.serverMetadata().catch((cause: unknown) => {
+    throw noServer(url, cause);
+  });
+  if (server.name === '') throw noServer(url);
+  return server;
 }
 
 /** Lets `signal` end calls that take none: closing the client does, and nothing is registered yet. */
@@ -212,62 +231,4 @@ async function closePool(pool: TensorPool, client: TritonClient): Promise<void> 
   if (unproven.length === 0) return;
   const regions = unproven.map(({ region, reason }) => `${region} (${reason})`).join(', ');
   throw new CliError('ERR_REGION_LEFT', `The server may still have shared memory of this run registered: ${regions}.`);
-}
-
-function notFinite(model: string, count: number): CliError {
-  return new CliError(
-    'ERR_MODEL_FAILED',
-    `Model "${model}" gave ${count} boxes that are no finite numbers; look at the server's log and at the model.`,
-  );
-}
-
-/** A failed request in words that say what to do. */
-function explained(cause: unknown, { model, url, timeoutMs }: PipelineOptions): unknown {
-  switch (codeOf(cause) ?? '') {
-    case 'TRITON_TIMEOUT':
-      return new CliError(
-        'ERR_TIMEOUT',
-        `Model "${model}" did not answer within ${timeoutMs} ms; give it longer with --timeout, or look at the server's log.`,
-        { cause },
-      );
-    case 'TRITON_CONNECTION_LOST':
-      return new CliError(
-        'ERR_SERVER_LOST',
-        `The server at ${url} went away during a request; look at its log and run again.`,
-        { cause },
-      );
-    case 'TRITON_INTERNAL':
-      return new CliError(
-        'ERR_MODEL_FAILED',
-        `Model "${model}" failed, look at the server's log: ${(cause as Error).message}`,
-        { cause },
-      );
-    default:
-      return cause;
-  }
-}
-
-/** The pool speaks of its own options; on the command line there is another one for it. */
-function withOption(cause: unknown): unknown {
-  if (codeOf(cause) !== 'ERR_GPU_MISMATCH') return cause;
-  return new CliError(
-    'ERR_GPU_MISMATCH',
-    "It is not settled which of the server's GPUs is this one; give the server's metrics address with --metrics-url, or use --transport system.",
-    { cause },
-  );
-}
-
-const unreachableCodes: ReadonlySet<string> = new Set([
-  'TRITON_UNAVAILABLE',
-  'TRITON_TIMEOUT',
-  'TRITON_CONNECTION_LOST',
-]);
-
-function unreachable(url: string, cause: unknown): unknown {
-  if (!unreachableCodes.has(codeOf(cause) ?? '')) return cause;
-  return new CliError(
-    'ERR_SERVER_UNREACHABLE',
-    `No Triton server answers at ${url}; start it or correct --url, or leave --url out to have one started here.`,
-    { cause },
-  );
 }

@@ -2,6 +2,7 @@ import type { TensorBlock } from '@zerohop/cuda-native/tensor';
 import { Detector } from '@zerohop/gpu-postproc';
 import { imageFrom, type Preprocessor } from '@zerohop/gpu-preproc';
 import type { TensorPool } from '@zerohop/shm-pool';
+import { findFault } from './answer.js';
 import { CliError } from './errors.js';
 import type { DetectorModel } from './model.js';
 import { testPicture } from './test-picture.js';
@@ -72,23 +73,24 @@ export async function selfCheck(
   model: DetectorModel,
   pool: TensorPool,
   preprocessor: Preprocessor,
-  call: { readonly signal: AbortSignal; readonly timeoutMs: number },
+  options: { readonly signal: AbortSignal; readonly timeoutMs: number; readonly serverLog: () => string },
 ): Promise<void> {
   const { input, output } = model;
+  const { signal, timeoutMs, serverLog } = options;
   const known = model.parameters.self_check;
   const picture = imageFrom(testPicture(input.width, input.height), {
     width: input.width,
     height: input.height,
     format: 'RGB8',
   });
-  const lease = await pool.acquire({ signal: call.signal });
+  const lease = await pool.acquire({ signal });
   try {
     if (pool.transport !== 'bytes') await poison(lease.output<'FP32'>(output.name));
     await preprocessor.run(picture, lease.input(input.name));
-    const reply = await lease.infer(call);
+    const reply = await lease.infer({ signal, timeoutMs });
     const block = reply.output<'FP32'>(output.name);
-    const fault = findUnwritten(await block.read(), 4 + output.classCount);
-    if (fault !== undefined) throw broken(model, fault);
+    const fault = findFault(model, block.shape, await block.read());
+    if (fault !== undefined) throw broken(model, fault, serverLog());
     if (known === undefined) return;
     const detector = await Detector.create({ source: pool.output(output.name), head: 'yolov8' });
     try {
@@ -96,7 +98,7 @@ export async function selfCheck(
       const difference = findDifference(parseKnownObjects(known), found);
       if (difference !== undefined) {
         const answer = new Error(`The answer was "${formatKnownObjects(found.slice(0, knownObjectCount))}"`);
-        throw broken(model, difference, { cause: answer });
+        throw broken(model, difference, serverLog(), { cause: answer });
       }
     } finally {
       await detector.close();
@@ -106,32 +108,15 @@ export async function selfCheck(
   }
 }
 
-/**
- * Looks for anchors that the server can't have computed: where it wrote nothing, the block still holds the NaN that was
- * put there before.
- * @param data - `[1, rows, anchors]`
- */
-export function findUnwritten(data: Float32Array, rows: number): string | undefined {
-  const anchors = data.length / rows;
-  if (anchors === 0) return 'the answer is empty';
-  let unwritten = 0;
-  for (let anchor = 0; anchor < anchors; anchor++) {
-    let sum = 0;
-    for (let row = 0; row < rows; row++) sum += data[row * anchors + anchor] as number;
-    if (!Number.isFinite(sum)) unwritten++;
-  }
-  return unwritten === 0 ? undefined : `${unwritten} of ${anchors} anchors hold no number`;
-}
-
 /** An answer that never comes would otherwise look like the one before it. */
 async function poison(block: TensorBlock<'FP32'>): Promise<void> {
   await block.write(new Float32Array(block.byteLength / Float32Array.BYTES_PER_ELEMENT).fill(Number.NaN));
 }
 
-function broken(model: DetectorModel, what: string, options?: ErrorOptions): CliError {
+function broken(model: DetectorModel, what: string, log: string, options?: ErrorOptions): CliError {
   return new CliError(
     'ERR_SELF_CHECK',
-    `Model "${model.name}" gave a wrong answer to the start-up self-check (${what}), so its results can't be trusted; look at the server's log and at the versions of its backend.`,
+    `Model "${model.name}" gave a wrong answer to the start-up self-check (${what}), so its results can't be trusted; look at ${log} and at the versions of its backend.`,
     options,
   );
 }

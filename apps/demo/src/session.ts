@@ -1,10 +1,14 @@
+import { access, constants } from 'node:fs/promises';
 import { availability } from '@zerohop/cuda-native';
 import { startTriton } from '@zerohop/local-triton';
 import { Cleanup } from './cleanup.js';
 import type { DetectOptions } from './cli.js';
 import { CliError } from './errors.js';
+import { sharedMemoryClosed } from './explain.js';
+import { systemWords } from './files.js';
 import { findModelRepository, listModels } from './model-repository.js';
 import { Pipeline } from './pipeline.js';
+import { ServerLog } from './server-log.js';
 import type { Transport } from './transport.js';
 
 /** A pipeline and, when no address was given, the Triton server that was started for it. */
@@ -36,10 +40,10 @@ export async function openSession(
 ): Promise<Session> {
   const cleanup = new Cleanup();
   try {
-    const { url, metricsUrl } =
+    const { url, metricsUrl, serverLog } =
       options.url === undefined
         ? await startLocal(options, signal, progress, cleanup)
-        : { url: options.url, metricsUrl: options.metricsUrl };
+        : { url: options.url, metricsUrl: options.metricsUrl, serverLog: () => "the server's log" };
     const pipeline = await Pipeline.open({
       url,
       metricsUrl,
@@ -50,6 +54,7 @@ export async function openSession(
       scoreThreshold: options.score,
       iouThreshold: options.iou,
       signal,
+      serverLog,
       onProgress: progress,
     });
     return {
@@ -67,7 +72,8 @@ async function startLocal(
   signal: AbortSignal,
   onProgress: (line: string) => void,
   cleanup: Cleanup,
-): Promise<{ url: string; metricsUrl: string }> {
+): Promise<{ url: string; metricsUrl: string; serverLog: () => string }> {
+  await requireSharedMemory();
   const triton = await startTriton({
     modelRepository: requireModel(model),
     models: [model],
@@ -75,8 +81,19 @@ async function startLocal(
     signal,
     onProgress,
   });
-  cleanup.defer(() => triton.stop());
-  return { url: triton.grpcUrl, metricsUrl: metricsUrl ?? triton.metricsUrl };
+  const log = new ServerLog();
+  cleanup.defer(async () => {
+    await triton.stop();
+    log.keep(triton.logTail(400));
+  });
+  return { url: triton.grpcUrl, metricsUrl: metricsUrl ?? triton.metricsUrl, serverLog: log.name };
+}
+
+/** The server's Python backend makes its memory there, whatever the transport; its own words for it say little. */
+async function requireSharedMemory(): Promise<void> {
+  await access('/dev/shm', constants.W_OK | constants.X_OK).catch((cause: unknown) => {
+    throw sharedMemoryClosed(systemWords(cause), cause);
+  });
 }
 
 /** The repository to serve from, known to hold the model: finding that out from a server takes seconds. */

@@ -96,7 +96,7 @@ describeTier('triton', 'an interrupted run', () => {
       const { code, stderr } = await ended;
       expect(code).toBe(1);
       expect(stderr).toMatch(
-        /\nzerohop: The server at grpc:.* went away during a request; look at its log and run again\.\n$/,
+        /\nzerohop: The server at grpc:.* went away during a request; look at the server's log and run again\.\n$/,
       );
     } finally {
       await server.stop();

@@ -14,6 +14,7 @@ describe('describeError', () => {
     'ERR_SHM_FULL',
     'ERR_SHM_NAMESPACE',
     'ERR_SHM_RESTRICTED',
+    'ERR_SHM_SYSTEM',
     'ERR_TRITON_NOT_INSTALLED',
     'ERR_SERVER_UNREACHABLE',
   ])('%s means that the environment lacks something', (code) => {

@@ -6,7 +6,7 @@ const output0 = { name: 'output0', datatype: 'FP32', shape: [1, 8, 500] } as con
 
 type Tensors = Awaited<ReturnType<ModelClient['modelMetadata']>>['inputs'];
 
-function serving(inputs: Tensors, outputs: Tensors): ModelClient {
+function serving(inputs: Tensors, outputs: Tensors, decoupled = false): ModelClient {
   return {
     modelMetadata: async (name) => ({ name, versions: ['1'], platform: 'python', inputs, outputs }),
     modelConfig: async (name) => ({
@@ -14,7 +14,7 @@ function serving(inputs: Tensors, outputs: Tensors): ModelClient {
       platform: '',
       backend: 'python',
       maxBatchSize: 0,
-      decoupled: false,
+      decoupled,
       instanceGroups: [],
       parameters: { labels: 'a,b,c,d' },
     }),
@@ -80,5 +80,22 @@ describe('readDetectorModel', () => {
       code: 'ERR_MODEL_SHAPE',
       message: expect.stringMatching(/^Model "m" gives .*detect reads FP32 \[1, 4 \+ classes, anchors\]/),
     });
+  });
+
+  it('refuses what no slot can be planned for', async () => {
+    const refused = (client: ModelClient, message: RegExp) =>
+      expect(read(client)).rejects.toMatchObject({
+        code: 'ERR_MODEL_SHAPE',
+        message: expect.stringMatching(message),
+      });
+    const open = { name: 'masks', datatype: 'FP32', shape: [1, -1] } as const;
+    await refused(serving([images], [output0, open]), /gives masks FP32 \[1, -1\], whose size is not known before/);
+    const bytes = { name: 'texts', datatype: 'BYTES', shape: [1] } as const;
+    await refused(serving([images], [output0, bytes]), /gives texts BYTES \[1\], whose size is not known before/);
+    const huge = { ...images, shape: [1, 3, 60_000, 60_000] };
+    await refused(serving([huge], [output0]), /images FP32 \[1, 3, 60000, 60000\] of 43200000000 bytes/);
+    const wide = { ...output0, shape: [1, 100_000, 200_000] };
+    await refused(serving([images], [wide]), /output0 FP32 \[1, 100000, 200000\] of 80000000000 bytes/);
+    await refused(serving([images], [output0], true), /is decoupled and may answer a picture several times/);
   });
 });

@@ -16,6 +16,7 @@ it('opening ends with the reason of its signal, also while the server says nothi
       scoreThreshold: 0.25,
       iouThreshold: 0.45,
       signal: controller.signal,
+      serverLog: () => 'its log',
       onProgress: () => undefined,
     });
     silent.once('connection', () => controller.abort(new Error('enough')));

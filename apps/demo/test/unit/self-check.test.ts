@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { findDifference, findUnwritten, formatKnownObjects, parseKnownObjects } from '../../src/self-check.js';
+import { findDifference, formatKnownObjects, parseKnownObjects } from '../../src/self-check.js';
 import { testPicture } from '../../src/test-picture.js';
 
 describe('testPicture', () => {
@@ -12,28 +12,6 @@ describe('testPicture', () => {
   it('fits any size', () => {
     expect(testPicture(1, 1).length).toBe(3);
     expect(testPicture(640, 32).length).toBe(640 * 32 * 3);
-  });
-});
-
-describe('findUnwritten', () => {
-  const rows = 6;
-  const answer = (): Float32Array => new Float32Array(rows * 3).fill(0.5);
-
-  it('accepts an answer that is there', () => {
-    expect(findUnwritten(answer(), rows)).toBeUndefined();
-  });
-
-  it('notices an answer that was not written, wholly or in part', () => {
-    expect(findUnwritten(answer().fill(Number.NaN), rows)).toBe('3 of 3 anchors hold no number');
-    const part = answer();
-    part[7] = Number.NaN;
-    expect(findUnwritten(part, rows)).toBe('1 of 3 anchors hold no number');
-    part[8] = Number.POSITIVE_INFINITY;
-    expect(findUnwritten(part, rows)).toBe('2 of 3 anchors hold no number');
-  });
-
-  it('notices an empty answer', () => {
-    expect(findUnwritten(new Float32Array(0), rows)).toBe('the answer is empty');
   });
 });
 
