@@ -1,4 +1,4 @@
-// Entry of `npm run demo`, `npm test` and `npm run setup`. Parses on any Node there is, so that an old one can be told
+// Entry of `npm run demo`, `npm test`, `npm run triton` and `npm run setup`. Parses on any Node there is, so that an old one can be told
 // which version is needed: ES5 only (no comma after a last argument either), and nothing newer is loaded before the check.
 'use strict';
 

@@ -9,6 +9,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { join } from 'node:path';
 import { home, root, server, tools } from './setup/paths.mjs';
+import { tiersIn } from './setup/tiers.mjs';
 
 /** The only tiers whose tests may be skipped with CI=true; a need that is missing elsewhere fails (tools/test-support). */
 const MAY_SKIP_IN_CI = ['gpu'];
@@ -77,6 +78,9 @@ const TIERS = {
   readme,
 };
 
+/** What a log or a pipe gets has no colours; vitest's and turbo's own guess differs. */
+const plain = process.stdout.isTTY || process.env.FORCE_COLOR ? {} : { NO_COLOR: '1' };
+
 /** The tier's program in progress, and the first signal that came. */
 let child;
 let received;
@@ -84,6 +88,7 @@ let received;
 function runs(program, args, listen) {
   child = spawn(program, args, {
     cwd: root,
+    env: { ...process.env, ...plain },
     stdio: listen ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
   });
   for (const [stream, out] of [
@@ -116,11 +121,10 @@ async function main(args) {
     return;
   }
   mkdirSync(results, { recursive: true });
-  const named = args.filter((argument) => argument in TIERS);
-  const filters = args.filter((argument) => !(argument in TIERS));
+  const filters = args.filter((argument) => !Object.hasOwn(TIERS, argument));
   const total = { passed: 0, failed: 0, skipped: 0 };
   const table = [];
-  for (const name of named.length > 0 ? named : Object.keys(TIERS)) {
+  for (const name of tiersIn(args)) {
     console.log(`\n=== ${name}`);
     const started = Date.now();
     const counts = await TIERS[name](filters);

@@ -8,7 +8,7 @@ const MIB = 2 ** 20;
 const GLIBC = [2, 35];
 
 /** Bytes of /dev/shm that the commands fill at their height: one 4K request (tensor and model), or the tests. */
-const SHARED_MEMORY = { setup: 0, demo: 512 * MIB, test: 1024 * MIB };
+const SHARED_MEMORY = { setup: 0, demo: 512 * MIB, triton: 512 * MIB, test: 1024 * MIB };
 
 const PACKAGES = {
   'apt-get': {
@@ -104,7 +104,7 @@ function sharedMemoryProblem(needed) {
 /**
  * Looks at the machine and reports everything that is missing at once.
  *
- * @param {'setup' | 'demo' | 'test'} command
+ * @param {'setup' | 'demo' | 'test' | 'triton'} command
  * @returns {{ python: string, pythonVersion: string, nodedir: string }}
  * @throws {SetupError} exit code 3
  */

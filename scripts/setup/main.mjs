@@ -8,21 +8,26 @@ import { environment, root } from './paths.mjs';
 import { SetupError } from './problems.mjs';
 import { StepLog } from './run.mjs';
 import { stepsFor } from './steps.mjs';
+import { needsOf } from './tiers.mjs';
 
+/** Of the command line of zerohop. */
 const COMMANDS = ['detect', 'bench', 'doctor', 'serve', 'help'];
 
+/** How often a step that is not shown on a terminal says that it is still at work. */
+const QUIET_MS = 15_000;
+
 /**
- * @param {'setup' | 'demo' | 'test'} command
+ * @param {'setup' | 'demo' | 'test' | 'triton'} command
  * @param {string[]} args
  */
 export async function main(command, args) {
-  if (!['setup', 'demo', 'test'].includes(command)) {
-    console.error('Use: npm run setup, npm run demo [-- arguments], npm test [-- arguments]');
+  if (!['setup', 'demo', 'test', 'triton'].includes(command)) {
+    console.error('Use: npm run setup, npm run demo [-- arguments], npm test [-- arguments], npm run triton');
     process.exitCode = 2;
     return;
   }
   try {
-    await setUp(command);
+    await setUp(command, args);
   } catch (error) {
     if (!(error instanceof SetupError)) throw error;
     console.error(error.message);
@@ -33,18 +38,24 @@ export async function main(command, args) {
     handOver(process.execPath, [join(root, 'apps/demo/dist/main.js'), ...demoArguments(args)], { cwd: userFolder() });
   if (command === 'test')
     handOver(process.execPath, [join(root, 'scripts/test.mjs'), ...args], { cwd: root, env: environment() });
+  if (command === 'triton') {
+    const { serve } = await import('../triton.mjs');
+    process.exitCode = await serve(args);
+  }
 }
 
-async function setUp(command) {
+async function setUp(command, args) {
   const started = Date.now();
-  const machine = checkMachine(command);
+  const needs = needsOf(command, args);
+  // Tests without a server fill no shared memory worth speaking of.
+  const machine = checkMachine(needs.has('server') ? command : 'setup');
   const unlock = await lock();
   // Without handlers a signal would end us at once, and the step's program would work on with nobody holding the lock.
   const interrupted = (signal) => process.exit(signal === 'SIGINT' ? 130 : 143);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, interrupted);
   let did = 0;
   try {
-    const steps = stepsFor(command, machine);
+    const steps = stepsFor(needs, machine);
     for (const [index, make] of steps.entries()) {
       const step = make();
       if (isStamped(step.name, step.inputs) && step.outputs.every((path) => existsSync(path))) continue;
@@ -65,7 +76,9 @@ async function runStep(step, position) {
   const line = `${position} ${step.title}`;
   const live = process.stderr.isTTY === true;
   const show = () => process.stderr.write(`\r${line} … ${seconds(started)}`);
-  const timer = live ? setInterval(show, 250) : undefined;
+  const timer = live
+    ? setInterval(show, 250)
+    : setInterval(() => console.error(`${line} … ${seconds(started)}`), QUIET_MS);
   if (live) show();
   else console.error(`${line} …`);
   unstamp(step.name);
@@ -101,6 +114,7 @@ function demoArguments(args) {
     return ['detect', join(samples, image), '--out', join(root, 'out')];
   }
   if (COMMANDS.includes(first) || first === '--help' || first === '-h' || first === '--version') return args;
-  const hasOutput = args.some((argument) => argument === '--out' || argument.startsWith('--out='));
+  // Who asks for JSON asks for no picture beside it.
+  const hasOutput = args.some((argument) => /^--(out|json)(=|$)/.test(argument));
   return ['detect', ...args, ...(hasOutput ? [] : ['--out', join(root, 'out')])];
 }

@@ -138,13 +138,14 @@ function peersStep(machine) {
 }
 
 /**
- * The steps a command needs, in order.
+ * The steps, in order.
  *
- * @param {'setup' | 'demo' | 'test'} command
+ * @param {Set<'server' | 'peers'>} needs what is needed beside the dependencies and the build
  * @returns {(() => Step)[]} made one by one: the inputs of a later step may be outputs of an earlier one
  */
-export function stepsFor(command, machine) {
-  const steps = [pnpmStep, dependenciesStep, () => buildStep(machine), () => serverStep(machine)];
-  if (command === 'test') steps.push(() => peersStep(machine));
+export function stepsFor(needs, machine) {
+  const steps = [pnpmStep, dependenciesStep, () => buildStep(machine)];
+  if (needs.has('server')) steps.push(() => serverStep(machine));
+  if (needs.has('peers')) steps.push(() => peersStep(machine));
   return steps;
 }

@@ -1,5 +1,18 @@
 import { createServer, type Server } from 'node:net';
 
+/** The first of these ports of 127.0.0.1 that something listens on, or that may not be bound. */
+export async function takenPort(ports: readonly number[]): Promise<number | undefined> {
+  for (const port of ports) {
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    });
+    if (!free) return port;
+  }
+  return undefined;
+}
+
 /**
  * Ports of 127.0.0.1 that were free a moment ago, all different. Someone else may take one before the server does: the
  * caller tries again with others.

@@ -7,7 +7,7 @@ import { LocalTritonError } from './errors.js';
 import { findTriton, type TritonInstallation } from './installation.js';
 import { isHopeless, judgeLog, readTail } from './log.js';
 import type { StartTritonOptions } from './options.js';
-import { freePorts } from './ports.js';
+import { freePorts, takenPort } from './ports.js';
 import { LocalTriton, type ServerPorts } from './server.js';
 import { ServerProcess } from './server-process.js';
 import {
@@ -34,6 +34,14 @@ export async function startTriton(options: StartTritonOptions): Promise<LocalTri
   options.signal?.throwIfAborted();
   removeStaleSharedMemory();
   checkSharedMemory(options.shmByteLength ?? 32 * MIB);
+  // Whoever listens there would also be the one to answer that it is ready.
+  const taken = await takenPort(Object.values(options.ports ?? {}));
+  if (taken !== undefined) {
+    throw new LocalTritonError(
+      'ERR_TRITON_START',
+      `Port ${taken} of 127.0.0.1 is already in use: end what listens there, or choose another port.`,
+    );
+  }
   const installation = await findTriton(options.home);
   for (let attempt = 1; ; attempt++) {
     try {

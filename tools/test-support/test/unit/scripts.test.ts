@@ -106,3 +106,31 @@ describe('npm test', () => {
     expect(stdout).toMatch(/\n1 passed, 0 failed, 0 skipped\n$/);
   });
 });
+
+describe('what npm test sets up', () => {
+  interface Tiers {
+    TIER_NEEDS: Record<string, string[]>;
+    needsOf(command: string, args: string[]): Set<string>;
+  }
+
+  test('is told for every tier there is', async () => {
+    const { TIER_NEEDS } = (await load('setup/tiers.mjs')) as Tiers;
+    const { stdout } = spawnSync(process.execPath, [join(repositoryRoot, 'scripts', 'test.mjs'), '--list'], {
+      encoding: 'utf8',
+    });
+    expect(stdout.trim().split('\n')).toEqual(Object.keys(TIER_NEEDS));
+  });
+
+  test.each([
+    { command: 'test', args: ['unit', 'packages/shm-pool'], needs: [] },
+    { command: 'test', args: ['host'], needs: ['peers'] },
+    { command: 'test', args: ['unit', 'training'], needs: ['server'] },
+    { command: 'test', args: ['packages/shm-pool'], needs: ['peers', 'server'] },
+    { command: 'test', args: [], needs: ['peers', 'server'] },
+    { command: 'demo', args: ['unit'], needs: ['server'] },
+    { command: 'triton', args: [], needs: ['server'] },
+  ])('$command $args: $needs', async ({ command, args, needs }) => {
+    const { needsOf } = (await load('setup/tiers.mjs')) as Tiers;
+    expect([...needsOf(command, args)].sort()).toEqual(needs);
+  });
+});
