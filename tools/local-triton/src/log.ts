@@ -35,7 +35,8 @@ const PATTERNS: readonly { kind: LogVerdict['kind']; pattern: RegExp }[] = [
   { kind: 'model', pattern: /failed to (?:load|poll) .*/ },
   { kind: 'model', pattern: /load failed for model .*/ },
   { kind: 'other', pattern: /(?:^|\n)error: .*/ },
-  { kind: 'other', pattern: /(?:^|\n)E\d{4} .*/ },
+  // Every server without a GPU says the one about the CUDA driver.
+  { kind: 'other', pattern: /(?:^|\n)E\d{4} (?!.*CudaDriverHelper).*/ },
 ];
 
 /** Finds the line of a server's log that tells why it ended. */

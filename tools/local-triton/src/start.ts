@@ -1,12 +1,12 @@
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, symlinkSync } from 'node:fs';
 import { get } from 'node:http';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LocalTritonError } from './errors.js';
 import { findTriton, type TritonInstallation } from './installation.js';
 import { isHopeless, judgeLog, readTail } from './log.js';
 import type { StartTritonOptions } from './options.js';
+import { makeRunDirectory, plainPath } from './plain-path.js';
 import { freePorts, takenPort } from './ports.js';
 import { LocalTriton, type ServerPorts } from './server.js';
 import { ServerProcess } from './server-process.js';
@@ -63,7 +63,7 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
     grpc: options.ports?.grpc ?? free[1] ?? 0,
     metrics: options.ports?.metrics ?? free[2] ?? 0,
   };
-  const runDirectory = mkdtempSync(join(tmpdir(), 'zerohop-triton-'));
+  const runDirectory = makeRunDirectory();
   const shmPrefix = newSharedMemoryPrefix();
   const logFile = options.logFile === undefined ? join(runDirectory, 'server.log') : resolve(options.logFile);
   const exitTimeoutSeconds = options.exitTimeoutSeconds ?? 6;
@@ -72,7 +72,7 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
     const backends = linkBackends(runDirectory, installation, options.backendDirectories ?? []);
     server = await ServerProcess.start({
       binary: installation.binary,
-      args: serverArguments(options, { backends, ports, shmPrefix, exitTimeoutSeconds }),
+      args: serverArguments(options, { runDirectory, backends, ports, shmPrefix, exitTimeoutSeconds }),
       env: environment(installation, options.env),
       logFile,
       shmPrefix,
@@ -91,13 +91,13 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
 
 function serverArguments(
   options: StartTritonOptions,
-  run: { backends: string; ports: ServerPorts; shmPrefix: string; exitTimeoutSeconds: number },
+  run: { runDirectory: string; backends: string; ports: ServerPorts; shmPrefix: string; exitTimeoutSeconds: number },
 ): string[] {
   const repositories =
     typeof options.modelRepository === 'string' ? [options.modelRepository] : options.modelRepository;
   const control = options.modelControl ?? (options.models === undefined ? 'none' : 'explicit');
   return [
-    ...repositories.map((path) => `--model-repository=${resolve(path)}`),
+    ...repositories.map((path, index) => `--model-repository=${plainPath(path, run.runDirectory, `models-${index}`)}`),
     `--backend-directory=${run.backends}`,
     `--backend-config=python,shm-region-prefix-name=${run.shmPrefix}`,
     `--model-control-mode=${control}`,

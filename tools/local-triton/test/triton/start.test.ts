@@ -1,5 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import {
   tied,
   withSmallSharedMemory,
 } from '@zerohop/test-support';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { checkSharedMemory, findTriton, LocalTritonError, startTriton } from '../../src/index.js';
 
 const models = ['identity'];
@@ -91,6 +91,19 @@ describeTier('triton', 'startTriton', () => {
     await server.stop();
     await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
     expect(remaining(made)).toBeLessThan(made.length);
+  });
+
+  test('works where names have spaces, quotes and letters beyond ASCII', async () => {
+    const folder = join(temporaryFolder(), 'it\'s "ä" & (é)');
+    mkdirSync(folder);
+    cpSync(testModels, join(folder, 'models'), { recursive: true });
+    const before = takeSnapshot();
+    vi.stubEnv('TMPDIR', folder);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const server = await startTriton({ modelRepository: join(folder, 'models'), models, timeoutMs: 30_000 });
+    await server.stop();
+    expect(readdirSync(folder)).toEqual(['models']);
+    await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
   });
 
   test('cleans up after a server killed with SIGKILL', async () => {

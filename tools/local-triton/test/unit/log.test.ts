@@ -23,6 +23,11 @@ describe('judgeLog', () => {
       log: 'error: creating server: no model repository',
       line: 'error: creating server: no model repository',
     },
+    {
+      kind: 'other',
+      log: 'E1129 22:12:04.324543 14326 server.cc:241] "CudaDriverHelper has not been initialized."\nE1129 22:12:05.324543 14326 x.cc:1] "what it was"\nI1129 22:12:06.324543 14326 x.cc:1] "more"',
+      line: 'what it was',
+    },
     { kind: 'other', log: 'last words', line: 'last words' },
     { kind: 'other', log: '', line: '' },
   ])('$kind: $line', ({ kind, log, line }) => {
