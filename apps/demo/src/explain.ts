@@ -35,8 +35,14 @@ export function modelUnread(url: string, cause: unknown): unknown {
 }
 
 /** For a pool that could not be opened. */
-export function poolUnopened(cause: unknown, { model }: Pick<Context, 'model'>): unknown {
+export function poolUnopened(cause: unknown, { model, serverLog }: Pick<Context, 'model' | 'serverLog'>): unknown {
   switch (codeOf(cause) ?? '') {
+    case 'ERR_SHM_REFUSED':
+      return new CliError(
+        'ERR_SHM_REFUSED',
+        `The server can't use the memory of this run, look at ${serverLog()} or choose another --transport: ${sentenceOf(cause)}`,
+        { cause },
+      );
     case 'ERR_GPU_MISMATCH':
       return new CliError(
         'ERR_GPU_MISMATCH',

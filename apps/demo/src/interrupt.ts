@@ -2,18 +2,27 @@ import { constants } from 'node:os';
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
+export interface InterruptOptions {
+  /** Told of the first signal, at once. */
+  readonly onFirst: (name: string) => void;
+  /** How long closing may take after it, in milliseconds. */
+  readonly limitMs: number;
+  /** Told when it took longer, just before the end. */
+  readonly onLate: () => void;
+}
+
 /**
  * Turns the first SIGINT, SIGTERM or SIGHUP into an aborted `signal`, so that everything is closed in order; the
- * second ends the process at once.
+ * second, or a closing that takes longer than the limit, ends the process at once.
  */
 export class Interrupt implements Disposable {
   readonly #controller = new AbortController();
-  readonly #onFirst: (name: string) => void;
+  readonly #options: InterruptOptions;
   #received: (typeof signals)[number] | undefined;
+  #timer: NodeJS.Timeout | undefined;
 
-  /** @param onFirst - told of the first signal, at once */
-  constructor(onFirst: (name: string) => void) {
-    this.#onFirst = onFirst;
+  constructor(options: InterruptOptions) {
+    this.#options = options;
     for (const name of signals) process.on(name, this.#onSignal);
   }
 
@@ -29,6 +38,7 @@ export class Interrupt implements Disposable {
 
   /** Gives the signals their default meaning back. */
   [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
     for (const name of signals) process.off(name, this.#onSignal);
   }
 
@@ -47,7 +57,11 @@ export class Interrupt implements Disposable {
   readonly #onSignal = (name: NodeJS.Signals): void => {
     if (this.#received !== undefined) this.#end(name);
     this.#received = name as (typeof signals)[number];
-    this.#onFirst(name);
+    this.#options.onFirst(name);
+    this.#timer = setTimeout(() => {
+      this.#options.onLate();
+      this.#end(name);
+    }, this.#options.limitMs);
     this.#controller.abort(new Error(`Interrupted by ${name}`));
   };
 }

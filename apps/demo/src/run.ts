@@ -10,14 +10,25 @@ import { Terminal } from './terminal.js';
 /** Warnings of the pool that are in the results as `reason`, and in what closing reports. */
 const toldElsewhere: ReadonlySet<string> = new Set(['ZEROHOP_TRANSPORT', 'ZEROHOP_RETIRED']);
 
+/** How long closing may take after a signal: a little more than a request that the server is still at is waited for. */
+const closingLimitMs = 15_000;
+
 /**
  * The whole program: parses `words`, does it, closes everything.
  * @returns what the process should end with
  */
 export async function run(words: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
   const terminal = new Terminal(process.stdout, process.stderr, { debug: env.ZEROHOP_DEBUG === '1' });
-  const interrupt = new Interrupt((name) => {
-    terminal.progress(`zerohop: ${name} received, closing everything; once more ends it at once`);
+  const interrupt = new Interrupt({
+    onFirst: (name) => {
+      terminal.progress(`zerohop: ${name} received, closing everything; once more ends it at once`);
+    },
+    limitMs: closingLimitMs,
+    onLate: () => {
+      terminal.progress(
+        `zerohop: closing took longer than ${closingLimitMs / 1000} s and is given up; a server elsewhere may still have memory of this run registered, which the next run removes`,
+      );
+    },
   });
   process.removeAllListeners('warning');
   process.on('warning', (warning) => {

@@ -3,7 +3,7 @@ import { availability } from '@zerohop/cuda-native';
 import { startTriton } from '@zerohop/local-triton';
 import { Cleanup } from './cleanup.js';
 import type { DetectOptions } from './cli.js';
-import { CliError } from './errors.js';
+import { CliError, codeOf } from './errors.js';
 import { sharedMemoryClosed } from './explain.js';
 import { systemWords } from './files.js';
 import { findModelRepository, listModels } from './model-repository.js';
@@ -92,6 +92,8 @@ async function startLocal(
 /** The server's Python backend makes its memory there, whatever the transport; its own words for it say little. */
 async function requireSharedMemory(): Promise<void> {
   await access('/dev/shm', constants.W_OK | constants.X_OK).catch((cause: unknown) => {
+    // What to do about a /dev/shm that is not there, the server's start says.
+    if (codeOf(cause) === 'ENOENT') return;
     throw sharedMemoryClosed(systemWords(cause), cause);
   });
 }

@@ -157,6 +157,16 @@ describe('writeWhole', () => {
     await expect(writeWhole(join(folder, 'none', 'r'), 'new')).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
     expect(readdirSync(folder)).toEqual(['taken']);
   });
+
+  it('names the file that was asked for when it fails, and what helps', async () => {
+    await expect(writeWhole('/proc/r.json', 'new')).rejects.toMatchObject({
+      message: expect.stringMatching(/^\/proc\/r\.json can't be written \(E\w+: [a-z ]+\); choose another place\.$/),
+    });
+    const error = await writeWhole('/dev/full', 'new').catch((thrown: unknown) => thrown);
+    expect((error as Error).message).toBe(
+      "/dev/full can't be written (ENOSPC: no space left on device); free some space there or choose another place.",
+    );
+  });
 });
 
 describe('OutputNames', () => {
