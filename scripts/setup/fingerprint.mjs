@@ -38,7 +38,11 @@ const stampPath = (name) => join(home, 'stamps', name);
 
 /** Whether a step last ended well with the same inputs. */
 export function isStamped(name, hash) {
-  return existsSync(stampPath(name)) && readFileSync(stampPath(name), 'utf8') === hash;
+  try {
+    return readFileSync(stampPath(name), 'utf8') === hash;
+  } catch {
+    return false;
+  }
 }
 
 export function stamp(name, hash) {

@@ -33,10 +33,11 @@ function whenReleased(name, tell) {
 }
 
 /**
- * Waits until no other set-up works in this clone, then keeps others out until the function returned is called.
+ * Waits until no other set-up works in this clone, then keeps others out until `release` is called, and as long as a
+ * process lives that has inherited `descriptor`.
  *
  * @param {string} folder what the lock is for; made when it is not there
- * @returns {Promise<() => void>}
+ * @returns {Promise<{ descriptor: number, release(): void }>}
  */
 export async function lock(folder = home) {
   mkdirSync(folder, { recursive: true });
@@ -62,8 +63,12 @@ export async function lock(folder = home) {
     socket.unref();
   });
   server.unref();
-  return () => {
-    server.close();
-    for (const socket of waiting) socket.destroy();
+  return {
+    // Node can hand down no server as such, only its descriptor.
+    descriptor: server._handle.fd,
+    release() {
+      server.close();
+      for (const socket of waiting) socket.destroy();
+    },
   };
 }

@@ -1,17 +1,20 @@
 import { existsSync, readdirSync } from 'node:fs';
+import { constants } from 'node:os';
 import { join } from 'node:path';
 import { isStamped, stamp, unstamp } from './fingerprint.mjs';
 import { handOver } from './hand-over.mjs';
 import { lock } from './lock.mjs';
 import { checkMachine } from './machine.mjs';
 import { environment, root } from './paths.mjs';
-import { SetupError } from './problems.mjs';
+import { SetupError, toSetupError } from './problems.mjs';
 import { StepLog } from './run.mjs';
 import { stepsFor } from './steps.mjs';
 import { needsOf } from './tiers.mjs';
 
 /** Of the command line of zerohop. */
 const COMMANDS = ['detect', 'bench', 'doctor', 'serve', 'help'];
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
 /** How often a step that is not shown on a terminal says that it is still at work. */
 const QUIET_MS = 15_000;
@@ -28,7 +31,8 @@ export async function main(command, args) {
   }
   try {
     await setUp(command, args);
-  } catch (error) {
+  } catch (thrown) {
+    const error = toSetupError(thrown);
     if (!(error instanceof SetupError)) throw error;
     console.error(error.message);
     process.exitCode = error.exitCode;
@@ -49,29 +53,47 @@ async function setUp(command, args) {
   const needs = needsOf(command, args);
   // Tests without a server fill no shared memory worth speaking of.
   const machine = checkMachine(needs.has('server') ? command : 'setup');
-  const unlock = await lock();
-  // Without handlers a signal would end us at once, and the step's program would work on with nobody holding the lock.
-  const interrupted = (signal) => process.exit(signal === 'SIGINT' ? 130 : 143);
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, interrupted);
-  let did = 0;
-  try {
-    const steps = stepsFor(needs, machine);
-    for (const [index, make] of steps.entries()) {
-      const step = make();
-      if (isStamped(step.name, step.inputs) && step.outputs.every((path) => existsSync(path))) continue;
-      did++;
-      await runStep(step, `[${index + 1}/${steps.length}]`);
-    }
-  } finally {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.off(signal, interrupted);
-    unlock();
-  }
+  const steps = stepsFor(needs, machine);
+  // Where all is there nothing is written, not even a lock: the clone may be another user's, or on a read-only disk.
+  const did = steps.every((make) => isDone(make())) ? 0 : await runSteps(steps);
   if (did > 0 || command === 'setup') {
     console.error(`Set-up is complete (${seconds(started)}).${command === 'setup' ? ' Next: npm run demo' : ''}`);
   }
 }
 
-async function runStep(step, position) {
+const isDone = (step) => isStamped(step.name, step.inputs) && step.outputs.every((path) => existsSync(path));
+
+/** Runs the steps that are not done; resolves with their number. */
+async function runSteps(steps) {
+  const { descriptor, release } = await lock();
+  const interrupt = new AbortController();
+  // A signal ends the step's programs first: nobody else begins while they are there.
+  const interrupted = (signal) => {
+    // The terminal may have gone.
+    process.stderr.on('error', () => undefined);
+    const message = `Set-up was interrupted (${signal}). The same command again goes on from here.`;
+    interrupt.abort(new SetupError(message, 128 + constants.signals[signal]));
+  };
+  for (const signal of SIGNALS) process.on(signal, interrupted);
+  let did = 0;
+  try {
+    for (const [index, make] of steps.entries()) {
+      interrupt.signal.throwIfAborted();
+      const step = make();
+      if (isDone(step)) continue;
+      did++;
+      await runStep(step, `[${index + 1}/${steps.length}]`, { descriptor, signal: interrupt.signal });
+    }
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, interrupted);
+    release();
+  }
+  return did;
+}
+
+async function runStep(step, position, run) {
+  unstamp(step.name);
+  const log = new StepLog(step.name, run);
   const started = Date.now();
   const line = `${position} ${step.title}`;
   const live = process.stderr.isTTY === true;
@@ -81,8 +103,6 @@ async function runStep(step, position) {
     : setInterval(() => console.error(`${line} … ${seconds(started)}`), QUIET_MS);
   if (live) show();
   else console.error(`${line} …`);
-  unstamp(step.name);
-  const log = new StepLog(step.name);
   try {
     await step.run(log);
     stamp(step.name, step.inputs);

@@ -31,7 +31,11 @@ function ask(command) {
 }
 
 function* candidates() {
-  if (process.env.ZEROHOP_PYTHON) yield process.env.ZEROHOP_PYTHON;
+  if (process.env.ZEROHOP_PYTHON) {
+    // Who names one means no other.
+    yield process.env.ZEROHOP_PYTHON;
+    return;
+  }
   for (const version of VERSIONS) yield `python${version}`;
   yield 'python3';
   const folders = [
@@ -49,7 +53,7 @@ function* candidates() {
 
 /**
  * The Python for the server and the peers: 3.9 to 3.12, with the shared libpython that the server's stub loads, and with
- * venv and pip.
+ * venv and pip. The environment variable `ZEROHOP_PYTHON` names one in place of those in the usual places.
  *
  * @returns {{ python?: string, version?: string, problems: { what: string, packages: string[], version?: string, hint?: string }[] }}
  */
@@ -67,6 +71,11 @@ export function findPython() {
     best ??= facts;
   }
   const wanted = 'Python 3.9, 3.10, 3.11 or 3.12';
+  const named = process.env.ZEROHOP_PYTHON;
+  if (best === undefined && named) {
+    const is = others.size > 0 ? `Python ${[...others][0]}` : 'no Python that runs';
+    return { problems: [{ what: wanted, packages: [], hint: `ZEROHOP_PYTHON names ${named}, which is ${is}` }] };
+  }
   if (best === undefined && others.size > 0) {
     // The distribution's own is another version: its package manager would bring that one again.
     const hint = 'uv python install 3.12, or PYTHON_CONFIGURE_OPTS=--enable-shared pyenv install 3.12';

@@ -31,6 +31,8 @@ function pnpmStep() {
     outputs: [join(tools, 'pnpm')],
     async run(log) {
       const prefix = join(home, 'tools');
+      // npm takes a folder for a whole package that it was interrupted in filling.
+      rmSync(prefix, { recursive: true, force: true });
       mkdirSync(prefix, { recursive: true });
       writeFileSync(join(prefix, 'package.json'), '{ "private": true }\n');
       const args = ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--save-exact', wanted];
@@ -128,14 +130,15 @@ function peersStep(machine) {
       if (program === undefined)
         throw new SetupError('The wheel of tritonclient carries no perf_analyzer any more.', 1);
       chmodSync(program, 0o755);
-      const script = [
-        '#!/bin/sh',
-        `LD_LIBRARY_PATH='${join(unpacked, 'nvidia', 'cuda_runtime', 'lib')}':"$LD_LIBRARY_PATH" exec '${program}' "$@"`,
-      ];
+      const libraries = quoted(join(unpacked, 'nvidia', 'cuda_runtime', 'lib'));
+      const script = ['#!/bin/sh', `LD_LIBRARY_PATH=${libraries}:"$LD_LIBRARY_PATH" exec ${quoted(program)} "$@"`];
       writeFileSync(join(peers, 'bin', 'perf_analyzer'), `${script.join('\n')}\n`, { mode: 0o755 });
     },
   };
 }
+
+/** As one word of a shell. */
+const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
  * The steps, in order.

@@ -9,13 +9,17 @@ import { repositoryRoot } from '../../src/index.js';
 const bootstrap = join(repositoryRoot, 'scripts', 'bootstrap.cjs');
 
 /** Runs the bootstrap where PATH leads to nothing but what is given. */
-function run(args: readonly string[], programs: readonly string[] = []): { status: number | null; stderr: string } {
+function run(
+  args: readonly string[],
+  programs: readonly string[] = [],
+  env: Record<string, string> = {},
+): { status: number | null; stderr: string } {
   const path = mkdtempSync(join(tmpdir(), 'zerohop-path-'));
   onTestFinished(() => rmSync(path, { recursive: true, force: true }));
   for (const program of programs) symlinkSync('/bin/true', join(path, program));
   return spawnSync(process.execPath, args, {
     encoding: 'utf8',
-    env: { PATH: path, HOME: path },
+    env: { PATH: path, HOME: path, ...env },
     cwd: repositoryRoot,
   });
 }
@@ -77,6 +81,12 @@ describe('bootstrap', () => {
       /- Python 3\.9, 3\.10, 3\.11 or 3\.12: .*apt-get install -y python3 python3-venv libpython3/,
     );
     expect(stderr).not.toMatch(/^\s+at /m);
+  });
+
+  test.each(['/nowhere/python', '/bin/true'])('a ZEROHOP_PYTHON that is none is named: %s', (ZEROHOP_PYTHON) => {
+    const { status, stderr } = run([bootstrap, 'demo'], ['apt-get'], { ZEROHOP_PYTHON });
+    expect(status).toBe(3);
+    expect(stderr).toContain(`ZEROHOP_PYTHON names ${ZEROHOP_PYTHON}, which is no Python that runs`);
   });
 
   test('the command is the one of the package manager that is there', () => {

@@ -8,6 +8,8 @@ import { repositoryRoot } from '../../src/index.js';
 
 const module = join(repositoryRoot, 'scripts', 'setup', 'lock.mjs');
 
+type Lock = (folder: string) => Promise<{ release(): void }>;
+
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'zerohop-lock-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -20,7 +22,7 @@ function locker(folder: string, then: string): ChildProcess & { said: () => stri
     import { appendFileSync } from 'node:fs';
     import { lock } from ${JSON.stringify(module)};
     const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-    const unlock = await lock(${JSON.stringify(folder)});
+    const { release } = await lock(${JSON.stringify(folder)});
     ${then}
   `;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'pipe'] });
@@ -46,7 +48,7 @@ describe('the lock of set-up', () => {
           appendFileSync(${JSON.stringify(log)}, word + ' ' + process.pid + '\\n');
           await pause(30);
         }
-        unlock();`,
+        release();`,
       ),
     );
     const ends = waiters.map((waiter) => once(waiter, 'exit'));
@@ -67,25 +69,25 @@ describe('the lock of set-up', () => {
 
   test('to release it twice does not release what the next one holds', async () => {
     const folder = temporaryFolder();
-    const { lock } = (await import(module)) as { lock(folder: string): Promise<() => void> };
+    const { lock } = (await import(module)) as { lock: Lock };
     const first = await lock(folder);
-    first();
+    first.release();
     const second = await lock(folder);
-    first();
+    first.release();
     let third = false;
-    const next = lock(folder).then((unlock) => {
+    const next = lock(folder).then((held) => {
       third = true;
-      return unlock;
+      return held;
     });
     await new Promise((resolve) => setTimeout(resolve, 100));
     expect(third).toBe(false);
-    second();
-    (await next)();
+    second.release();
+    (await next).release();
   });
 
   test('two clones do not wait for each other', async () => {
-    const { lock } = (await import(module)) as { lock(folder: string): Promise<() => void> };
-    const unlocks = await Promise.all([lock(temporaryFolder()), lock(temporaryFolder())]);
-    for (const unlock of unlocks) unlock();
+    const { lock } = (await import(module)) as { lock: Lock };
+    const locks = await Promise.all([lock(temporaryFolder()), lock(temporaryFolder())]);
+    for (const { release } of locks) release();
   });
 });
