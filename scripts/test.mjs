@@ -120,7 +120,13 @@ async function main(args) {
     console.log(Object.keys(TIERS).join('\n'));
     return;
   }
-  mkdirSync(results, { recursive: true });
+  try {
+    mkdirSync(results, { recursive: true });
+  } catch (error) {
+    console.error(`The tests can't write to ${results}: ${error.message}`);
+    process.exitCode = 3;
+    return;
+  }
   const filters = args.filter((argument) => !Object.hasOwn(TIERS, argument));
   const total = { passed: 0, failed: 0, skipped: 0 };
   const table = [];
