@@ -15,6 +15,11 @@ export function invalid(
   return new ErrorClass(`Expected ${expected} for ${name} but received ${received(value)}`);
 }
 
+/** Checks options before they are taken apart; the default stands for undefined. */
+export function checkOptions(value: unknown): void {
+  if (typeof value !== 'object' || value === null) throw invalid('options', 'object', value);
+}
+
 export function checkPositiveInteger(name: string, value: unknown): asserts value is number {
   if (typeof value !== 'number') throw invalid(name, 'positive integer', value);
   if (!Number.isSafeInteger(value) || value <= 0) throw invalid(name, 'positive integer', value, RangeError);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { driverLibrary, loadDriver } from './availability.js';
 import { binding, type DeviceHandle } from './binding.js';
-import { checkNonNegativeInteger, checkPositiveInteger, invalid } from './check.js';
+import { checkNonNegativeInteger, checkOptions, checkPositiveInteger, invalid } from './check.js';
 import { CudaUnavailableError, NativeUnavailableError, unavailableMessage } from './errors.js';
 import { type DeviceMemory, type IpcMemHandle, ownDeviceMemory } from './memory.js';
 import { ownPinnedMemory, type PinnedMemory } from './pinned-memory.js';
@@ -125,6 +125,7 @@ export class Device {
    */
   async alloc(byteLength: number, options: AllocOptions = {}): Promise<DeviceMemory> {
     checkPositiveInteger('byteLength', byteLength);
+    checkOptions(options);
     const { exportable = false } = options;
     if (typeof exportable !== 'boolean') throw invalid('exportable', 'boolean', exportable);
     const reserved = exportable ? Math.ceil(byteLength / EXPORT_GRANULARITY) * EXPORT_GRANULARITY : byteLength;

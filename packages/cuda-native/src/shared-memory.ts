@@ -1,6 +1,6 @@
 import { AbandonedName } from './abandoned-name.js';
 import { binding, type RegionHandle } from './binding.js';
-import { checkInteger, checkNonNegativeInteger, checkPositiveInteger, invalid } from './check.js';
+import { checkInteger, checkNonNegativeInteger, checkOptions, checkPositiveInteger, invalid } from './check.js';
 import { BusyError, DisposedError } from './errors.js';
 
 /** What a creator may choose. */
@@ -102,6 +102,7 @@ export class SharedMemory {
   static async create(key: string, byteLength: number, options: SharedMemoryCreateOptions = {}): Promise<SharedMemory> {
     checkKey(key);
     checkNonNegativeInteger('byteLength', byteLength);
+    checkOptions(options);
     const { mode = 0o600 } = options;
     checkInteger('mode', mode, 0, 0o777);
     const { handle, buffer } = await binding().shmCreate(key, byteLength, mode);
@@ -118,6 +119,7 @@ export class SharedMemory {
    */
   static async open(key: string, options: SharedMemoryOpenOptions = {}): Promise<SharedMemory> {
     checkKey(key);
+    checkOptions(options);
     const { byteOffset = 0, byteLength } = options;
     checkNonNegativeInteger('byteOffset', byteOffset);
     if (byteLength !== undefined) checkPositiveInteger('byteLength', byteLength);

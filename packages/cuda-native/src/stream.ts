@@ -1,5 +1,5 @@
 import { binding, type StreamHandle } from './binding.js';
-import { checkInteger, invalid } from './check.js';
+import { checkInteger, checkOptions, invalid } from './check.js';
 import type { Device } from './device.js';
 import { DisposedError } from './errors.js';
 import { DeviceMemory, type DeviceMemoryParts, deviceMemoryParts } from './memory.js';
@@ -169,6 +169,7 @@ export class Stream {
    */
   async done(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
     this.#checkOpen();
+    checkOptions(options);
     const { signal } = options;
     if (signal === undefined) return this.#wait();
     signal.throwIfAborted();

@@ -4,6 +4,11 @@ import { outOfRange, wrongType } from './errors.js';
 /** The longest that a timer of Node waits; it fires a longer one at once. */
 export const MAX_TIMER_MS = 2 ** 31 - 1;
 
+/** Checks an optional object, such as options. */
+export function checkOptional(name: string, value: unknown): void {
+  if (value !== undefined && (typeof value !== 'object' || value === null)) throw wrongType(name, 'object', value);
+}
+
 /** Checks an optional count; returns it or the default. */
 export function checkedInteger(name: string, value: unknown, minimum: 0 | 1, byDefault: number): number {
   if (value === undefined) return byDefault;

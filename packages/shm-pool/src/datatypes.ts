@@ -24,6 +24,10 @@ const ARRAYS: Readonly<Record<Datatype, TypedArrayConstructor>> = {
   BYTES: Uint8Array,
 };
 
+/** Whether a server's word is a datatype that tensors here can have. */
+export const isDatatype = (value: unknown): value is Datatype =>
+  typeof value === 'string' && Object.hasOwn(ARRAYS, value);
+
 /** Bytes of one element; undefined for BYTES, whose elements are length-prefixed. */
 export function elementByteLength(datatype: Datatype): number | undefined {
   return datatype === 'BYTES' ? undefined : ARRAYS[datatype].BYTES_PER_ELEMENT;

@@ -1,5 +1,5 @@
 /** Lends items first come, first served. Pure: no I/O, no knowledge of what it lends. */
-import { checkedMs, checkSignal } from './check.js';
+import { checkedMs, checkOptional, checkSignal } from './check.js';
 import { PoolError } from './errors.js';
 
 export interface TakeOptions {
@@ -50,6 +50,7 @@ export class Dispenser<T, L> {
    * @throws TypeError, RangeError for wrong options, before anything else
    */
   take(options?: TakeOptions): Promise<L> {
+    checkOptional('options', options);
     const signal = options?.signal;
     const timeoutMs = options?.timeoutMs;
     checkSignal('signal', signal);

@@ -17,7 +17,8 @@
  * - `ERR_CUDA_UNAVAILABLE`, `ERR_NATIVE_UNAVAILABLE`: no usable GPU or driver; no addon for this platform.
  * - `ERR_GPU_MISMATCH`: which of the server's GPUs is ours could not be settled; pass `serverDeviceId`.
  * - `ERR_DECOUPLED_OUTPUTS`: a decoupled model sends several answers, which would all write one block.
- * - `ERR_TENSOR_SIZE`: a tensor's size cannot be planned from the model's metadata and the options.
+ * - `ERR_TENSOR_SIZE`: a tensor's size cannot be planned from the model's metadata and the options, or there is no
+ *   memory that could hold the tensor, or that many slots.
  * - `ERR_UNKNOWN_TENSOR`: the model has no such input or output.
  * - `ERR_OUTPUT_IN_MESSAGE`: with transport `'bytes'` an output exists only in the reply.
  * - `ERR_OUTPUT_TOO_LARGE`: the model's output did not fit the block planned for it.

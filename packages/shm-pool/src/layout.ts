@@ -1,7 +1,7 @@
 /** Plans one slot: which tensors it holds, their maximum shapes, and where they lie in the slot's region. Pure. */
 import type { Datatype } from '@zerohop/cuda-native/tensor';
 import type { ClientTensorMetadata } from './client.js';
-import { elementByteLength, elementCount } from './datatypes.js';
+import { elementByteLength, elementCount, isDatatype } from './datatypes.js';
 import { outOfRange, PoolError, wrongType } from './errors.js';
 
 /** Blocks start at multiples of this: what CUDA guarantees for an allocation, and more than any CPU vector needs. */
@@ -87,6 +87,9 @@ function planTensor(
   { model, maxBatchSize, shapes, outputHints }: PlanInput,
 ): { shape: readonly number[]; byteLength: number } {
   const label = `${role} '${tensor.name}' of model '${model}'`;
+  if (!isDatatype(tensor.datatype)) {
+    throw sizeError(`The ${label}`, `has the datatype '${String(tensor.datatype)}', which is none of Triton's`);
+  }
   const elementBytes = elementByteLength(tensor.datatype);
   if (elementBytes === undefined && role === 'input') {
     throw sizeError(

@@ -2,7 +2,7 @@
 import { channel } from 'node:diagnostics_channel';
 import { EventEmitter } from 'node:events';
 import type { TensorSpec } from '@zerohop/cuda-native/tensor';
-import { checkedMs } from './check.js';
+import { checkedMs, checkOptional } from './check.js';
 import type { TensorClient } from './client.js';
 import type { TakeOptions } from './dispenser.js';
 import { asError, PoolError, wrongType } from './errors.js';
@@ -77,8 +77,8 @@ export class TensorPool extends EventEmitter<PoolEvents> {
   }
 
   /**
-   * Reads the model's metadata, allocates `slots` regions and registers each once. Nothing is left behind when it
-   * fails or is aborted. An abort rejects when what was made so far is released again: in milliseconds, after an
+   * Reads the model's metadata, allocates `slots` regions and registers each once. Tensors or slots that can't all be
+   * held are refused before the first is allocated. Nothing is left behind when it fails or is aborted. An abort rejects when what was made so far is released again: in milliseconds, after an
    * allocation under way, and after two seconds with a server that does not answer.
    * @throws PoolError ERR_SHM_…, ERR_CUDA_UNAVAILABLE, ERR_GPU_MISMATCH for a transport asked for by name;
    * ERR_DECOUPLED_OUTPUTS, ERR_TENSOR_SIZE, ERR_UNKNOWN_TENSOR; the client's errors; `signal.reason`; TypeError,
@@ -177,8 +177,9 @@ export class TensorPool extends EventEmitter<PoolEvents> {
    * unregisters every region until the server no longer lists it and frees it. Leases still out then are revoked. What
    * can't be proven free is reported, not freed. Closing twice gives the same promise.
    */
-  close({ timeoutMs }: { readonly timeoutMs?: number } = {}): Promise<CloseReport> {
-    const drainMs = checkedMs('timeoutMs', timeoutMs, 0, 30_000);
+  close(options?: { readonly timeoutMs?: number }): Promise<CloseReport> {
+    checkOptional('options', options);
+    const drainMs = checkedMs('timeoutMs', options?.timeoutMs, 0, 30_000);
     this.#closing ??= this.#keeper.close(
       drainMs,
       new PoolError('ERR_POOL_CLOSED', `Pool '${this.name}' was closed while this caller waited for a slot`),

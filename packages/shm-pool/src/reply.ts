@@ -86,8 +86,12 @@ function checkOutput({ plan, memory }: SlotTensor, output: ClientOutput | undefi
     throw new PoolError('ERR_ANSWER_MISMATCH', `${label}, planned was ${plan.datatype} [${plan.shape.join(', ')}]`);
   }
   const byteLength = byteLengthOf(output);
+  // Each dimension: two negative ones make a product like any other.
+  const isShape = output.shape.every((dimension) => Number.isSafeInteger(dimension) && dimension >= 0);
+  if (!isShape || Number.isNaN(byteLength)) {
+    throw new PoolError('ERR_ANSWER_MISMATCH', `${label}, which is no size`);
+  }
   if (byteLength === undefined) return;
-  if (!(byteLength >= 0)) throw new PoolError('ERR_ANSWER_MISMATCH', `${label}, which is no size`);
   if (byteLength > plan.byteLength) {
     throw outputTooLarge(plan.name, byteLength, plan.byteLength);
   }

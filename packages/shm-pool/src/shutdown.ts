@@ -1,5 +1,5 @@
 /** Ends pools when the process is told to end. */
-import { checkedMs } from './check.js';
+import { checkedMs, checkOptional } from './check.js';
 import { wrongType } from './errors.js';
 import type { TensorPool } from './pool.js';
 import { within } from './settle.js';
@@ -30,6 +30,7 @@ const installations = new Set<Installation>();
  * @throws TypeError, RangeError
  */
 export function installShutdown(pool: TensorPool, options: ShutdownOptions = {}): () => void {
+  checkOptional('options', options);
   const { signals = ['SIGINT', 'SIGTERM'] } = options;
   if (!Array.isArray(signals)) throw wrongType('signals', 'array of signal names', signals);
   const timeoutMs = checkedMs('timeoutMs', options.timeoutMs, 0, 5000);

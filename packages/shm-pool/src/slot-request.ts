@@ -1,5 +1,7 @@
 /** What a slot asks of the server. */
+import { checkedInteger, checkedMs, checkOptional, checkSignal } from './check.js';
 import type { ClientCall, ClientCallOptions, ClientRequest, TensorClient } from './client.js';
+import { wrongType } from './errors.js';
 import { type SlotPlan, unknownTensor } from './layout.js';
 import { type SlotMemory, SlotTensor } from './slot-memory.js';
 
@@ -19,6 +21,18 @@ export interface InferOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds for the whole call: the wait for the blocks, and the answer. */
   readonly timeoutMs?: number;
+}
+
+/** @throws TypeError, RangeError for what no client takes; the values of `parameters` are left to the client */
+export function checkInferOptions(options: InferOptions | undefined): void {
+  if (options === undefined) return;
+  checkOptional('options', options);
+  const { id, parameters, priority, signal, timeoutMs } = options;
+  if (id !== undefined && typeof id !== 'string') throw wrongType('id', 'string', id);
+  checkOptional('parameters', parameters);
+  checkedInteger('priority', priority, 0, 0);
+  checkSignal('signal', signal);
+  checkedMs('timeoutMs', timeoutMs, 1, 1);
 }
 
 /** The options with what is left of their time, in whole milliseconds. */

@@ -1,7 +1,6 @@
 /** One slot: its memory, its prepared request, and everything that keeps it from being lent again. */
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { MemoryKind } from '@zerohop/cuda-native/tensor';
-import { checkedMs, checkSignal } from './check.js';
 import type { ClientCall, ClientResult, Settlement } from './client.js';
 import { asError, PoolError } from './errors.js';
 import { Holds } from './holds.js';
@@ -11,7 +10,7 @@ import { missingRegion, tooSmallOutput } from './server-texts.js';
 import { settlementNow, within } from './settle.js';
 import { copyBytes, type SlotMemory, type SlotMemoryFactory, type SlotTensor } from './slot-memory.js';
 import type { SlotOwner, SlotState } from './slot-owner.js';
-import { type InferOptions, remaining, type SlotModel, SlotRequest } from './slot-request.js';
+import { checkInferOptions, type InferOptions, remaining, type SlotModel, SlotRequest } from './slot-request.js';
 
 export class Slot {
   state: SlotState = 'idle';
@@ -151,10 +150,10 @@ export class Slot {
         new PoolError('ERR_LEASE_BUSY', 'A request of this lease is in flight: await its answer first'),
       );
     }
+    checkInferOptions(options);
     const signal = options?.signal;
     const timeoutMs = options?.timeoutMs;
-    checkSignal('signal', signal);
-    const deadline = timeoutMs === undefined ? undefined : performance.now() + checkedMs('timeoutMs', timeoutMs, 1, 1);
+    const deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     if (signal?.aborted) return Promise.reject(signal.reason as Error);
     this.#inFlight = true;
     return this.#registered && this.#canSendNow()

@@ -1,4 +1,6 @@
 /** Chooses how tensors travel, by evidence: the first transport for which a region of ours is registered and listed. */
+import { SharedMemory } from '@zerohop/cuda-native';
+import { checkSlots, checkTensors, hostBuffer, hostMemory, message, slotsByteLength } from './capacity.js';
 import type { TensorClient } from './client.js';
 import { messageOf, PoolError } from './errors.js';
 import { chooseGpu, type GpuOptions } from './gpu-choice.js';
@@ -81,11 +83,17 @@ async function createAll(factory: SlotMemoryFactory, { slots, signal }: Transpor
   }
 }
 
-const factories: Record<Transport, (options: TransportOptions, auto: boolean) => Promise<SlotMemoryFactory>> = {
+type OpenFactory = (options: TransportOptions, auto: boolean) => SlotMemoryFactory | Promise<SlotMemoryFactory>;
+
+const factories: Record<Transport, OpenFactory> = {
   async cuda(options, auto) {
     const { signal } = options;
     if (auto) await within(refuseHostOnlyModel(options), { signal });
     const { device, serverDeviceId, evidence } = await within(chooseGpu(options.client, options), { signal });
+    const { plan, slots } = options;
+    const holder = { byteLength: device.memoryInfo().total, name: device.name };
+    checkTensors([...plan.inputs, ...plan.outputs], plan.byteLength, holder);
+    checkSlots(slots, plan.byteLength, holder);
     const names = new EntryNames();
     return {
       transport: 'cuda',
@@ -96,7 +104,7 @@ const factories: Record<Transport, (options: TransportOptions, auto: boolean) =>
         const stream = device.createStream();
         try {
           const entry = names.next();
-          const memory = await CudaMemory.allocate(entry, options.plan.byteLength, device, serverDeviceId);
+          const memory = await CudaMemory.allocate(entry, plan.byteLength, device, serverDeviceId);
           const region = await SharedRegion.open(options.client, memory, entry, options.counters, until);
           return { kind: 'cuda', region, stream, view: (offset, length) => region.view(offset, length) };
         } catch (error) {
@@ -109,7 +117,10 @@ const factories: Record<Transport, (options: TransportOptions, auto: boolean) =>
 
   system(options) {
     const names = new EntryNames();
-    return Promise.resolve<SlotMemoryFactory>({
+    const { plan, slots } = options;
+    checkTensors([...plan.inputs, ...plan.outputs], plan.byteLength, hostBuffer());
+    checkFree(slots, plan.byteLength);
+    return {
       transport: 'system',
       kind: 'host',
       evidence: 'the server opened our region in /dev/shm and lists it',
@@ -119,18 +130,34 @@ const factories: Record<Transport, (options: TransportOptions, auto: boolean) =>
         const region = await SharedRegion.open(options.client, memory, entry, options.counters, until);
         return { kind: 'host', region, view: (offset, length) => region.view(offset, length) };
       },
-    });
+    };
   },
 
-  bytes(options) {
-    return Promise.resolve<SlotMemoryFactory>({
+  bytes({ plan, slots }) {
+    const { inputs, outputs, inputByteLength, byteLength } = plan;
+    checkTensors(inputs, inputByteLength, message);
+    checkTensors(outputs, byteLength - (outputs[0]?.byteOffset ?? byteLength), message);
+    checkSlots(slots, inputByteLength, hostMemory());
+    return {
       transport: 'bytes',
       kind: 'host',
       evidence: 'tensors travel in the messages',
-      create: () => Promise.resolve(messageMemory(options.plan)),
-    });
+      create: () => Promise.resolve(messageMemory(plan)),
+    };
   },
 };
+
+/** @throws PoolError ERR_SHM_FULL before the first of too many slots is made, not with the last that fits */
+function checkFree(slots: number, byteLength: number): void {
+  const needed = slotsByteLength(slots, byteLength);
+  // A /dev/shm without a limit still lies in memory.
+  const free = Math.min(SharedMemory.freeBytes(), hostMemory().byteLength);
+  if (needed <= free) return;
+  throw new PoolError(
+    'ERR_SHM_FULL',
+    `${slots} slots of ${byteLength} bytes do not fit: they need ${needed} bytes and ${free} are free in /dev/shm. Open the pool with fewer slots, free some, or give the container more (docker run --shm-size=…, or --ipc=host)`,
+  );
+}
 
 async function allocateSystem(entry: string, { plan, slots }: TransportOptions): Promise<SystemMemory> {
   try {

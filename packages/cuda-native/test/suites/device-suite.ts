@@ -292,7 +292,7 @@ export function deviceSuite(): void {
     it('checks what it is given before the driver sees it', async () => {
       await using memory = await device.alloc(64);
       const loose = stream as unknown as Record<
-        'copyToDevice' | 'copyToHost' | 'copy' | 'fill',
+        'copyToDevice' | 'copyToHost' | 'copy' | 'fill' | 'done',
         (...a: unknown[]) => unknown
       >;
       expect(() => loose.copyToDevice(memory, new Uint8Array(63))).toThrow(RangeError);
@@ -303,6 +303,7 @@ export function deviceSuite(): void {
       expect(() => loose.copy(memory.slice(0, 32), memory.slice(32, 31))).toThrow(RangeError);
       expect(() => loose.fill(memory, 256)).toThrow('Expected integer between 0 and 255 for byte');
       expect(() => loose.fill(memory, '1')).toThrow(TypeError);
+      await expect(loose.done(null)).rejects.toThrow('Expected object for options but received null of type object');
     });
   });
 
@@ -344,6 +345,7 @@ export function deviceSuite(): void {
       await expect(loose.alloc('1')).rejects.toThrow(TypeError);
       await expect(loose.alloc(1n)).rejects.toThrow(TypeError);
       await expect(loose.alloc(1, { exportable: 1 })).rejects.toThrow('Expected boolean for exportable');
+      await expect(loose.alloc(1, null)).rejects.toThrow('Expected object for options but received null of type object');
       await expect(loose.openIpc(null)).rejects.toThrow(TypeError);
       const handle = { rawHandle: new Uint8Array(64), byteOffset: 0, allocationByteLength: 1, deviceUuid: device.uuid };
       await expect(loose.openIpc({ ...handle, rawHandle: new Uint8Array(63) })).rejects.toThrow('received 63 bytes');

@@ -328,5 +328,8 @@ function argumentTests(): void {
     await expect(any.create(key(), 1, { mode: 0o1777 })).rejects.toThrow('Expected integer between 0 and 511 for mode');
     await expect(any.open('/x', { byteOffset: -1 })).rejects.toThrow(RangeError);
     await expect(any.open('/x', { byteLength: 0 })).rejects.toThrow(RangeError);
+    const noOptions = 'Expected object for options but received null of type object';
+    await expect(any.create(key(), 1, null)).rejects.toThrow(noOptions);
+    await expect(any.open('/x', null)).rejects.toThrow(noOptions);
   });
 }

@@ -1,8 +1,8 @@
-import { FakeTriton } from '../support/fake-triton.js';
+import { type FakeModel, FakeTriton } from '../support/fake-triton.js';
 import { describePool } from '../support/pool-suite.js';
 import { describeRegions } from '../support/region-suite.js';
 
-const makeServer = () => new FakeTriton();
+const makeServer = (models?: Readonly<Record<string, FakeModel>>) => new FakeTriton(models);
 
 describePool({ transport: 'system', makeServer });
 describePool({ transport: 'bytes', makeServer });

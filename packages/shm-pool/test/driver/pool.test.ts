@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { buildFakeLibcuda } from '../../../cuda-native/test/fake-libcuda/build.mjs';
 import { TensorPool } from '../../src/index.js';
 import { type DevicePeer, startDevicePeer } from '../support/device-peer.js';
-import { FakeTriton, identity } from '../support/fake-triton.js';
+import { type FakeModel, FakeTriton, identity } from '../support/fake-triton.js';
 import { code, describePool, pattern, roundTrip } from '../support/pool-suite.js';
 import { describeRegions } from '../support/region-suite.js';
 
@@ -27,8 +27,11 @@ describeTier('driver', 'CUDA memory on the fake driver', () => {
     server.uuids = uuids;
     return server;
   };
-  describePool({ transport: 'cuda', makeServer, options: { serverDeviceId: 0 } });
-  describeRegions({ transport: 'cuda', makeServer, options: { serverDeviceId: 0 } });
+  const makeSuiteServer = (models: Readonly<Record<string, FakeModel>> = { identity }) =>
+    new FakeTriton(models, (rawHandle, byteLength, deviceId) => peer.openHandle(rawHandle, byteLength, deviceId));
+
+  describePool({ transport: 'cuda', makeServer: makeSuiteServer, options: { serverDeviceId: 0 } });
+  describeRegions({ transport: 'cuda', makeServer: makeSuiteServer, options: { serverDeviceId: 0 } });
 
   async function open(
     server: FakeTriton,

@@ -3,15 +3,15 @@ import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TensorBlock } from '@zerohop/cuda-native/tensor';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
-import { type Lease, type PoolOptions, TensorPool, type Transport } from '../../src/index.js';
-import { FakeError, FakeTriton, identity } from './fake-triton.js';
+import { installShutdown, type Lease, type PoolOptions, TensorPool, type Transport } from '../../src/index.js';
+import { FakeError, type FakeModel, FakeTriton, identity } from './fake-triton.js';
 import { ours } from './names.js';
 
 const ELEMENTS = 4 * 64;
 
 export interface SuiteOptions {
   readonly transport: Transport;
-  readonly makeServer: () => FakeTriton;
+  readonly makeServer: (models?: Readonly<Record<string, FakeModel>>) => FakeTriton;
   readonly options?: Partial<PoolOptions>;
 }
 
@@ -251,6 +251,9 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
         await expect(lease.infer()).rejects.toThrow(code('ERR_ANSWER_MISMATCH'));
         server.answerShape = [4, -64];
         await expect(lease.infer()).rejects.toThrow(code('ERR_ANSWER_MISMATCH'));
+        // Their product is the planned one.
+        server.answerShape = [-4, -64];
+        await expect(lease.infer()).rejects.toThrow(code('ERR_ANSWER_MISMATCH'));
       });
     });
 
@@ -349,6 +352,69 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
       lease.release();
       expect(uncaught).not.toHaveBeenCalled();
       expect(server.calls.infer).toBe(1);
+    });
+
+    test.for<[string, unknown, string]>([
+      ['no object', null, 'Expected object for options but received null of type object'],
+      ['a number', 5, 'Expected object for options but received 5 of type number'],
+      ['a number for an id', { id: 5 }, 'Expected string for id but received 5 of type number'],
+      ['null for an id', { id: null }, 'Expected string for id but received null of type object'],
+      ['null for parameters', { parameters: null }, 'Expected object for parameters but received null of type object'],
+      ['text for a priority', { priority: '1' }, 'Expected non-negative integer for priority but received 1'],
+    ])('%s is refused before anything is sent, and the lease lives', async ([, wrong, message]) => {
+      const pool = await open({ slots: 1 });
+      await pool.run(async (lease) => {
+        const refused = lease.infer(wrong as object);
+        await expect(refused).rejects.toBeInstanceOf(TypeError);
+        await expect(refused).rejects.toThrow(message);
+        expect(server.calls.infer).toBe(0);
+        await roundTrip(lease, 1);
+      });
+    });
+
+    test('options that are none are refused in words', async () => {
+      const pool = await open({ slots: 1 });
+      const none = null as never;
+      const message = 'Expected object for options but received null of type object';
+      await expect(pool.acquire(none)).rejects.toThrow(message);
+      await expect(pool.run(() => undefined, none)).rejects.toThrow(message);
+      expect(() => pool.close(none)).toThrow(message);
+      expect(() => installShutdown(pool, none)).toThrow(message);
+      expect(pool.stats).toMatchObject({ idle: 1, leased: 0 });
+      expect(pool.closed).toBe(false);
+    });
+
+    test.for<[string, readonly number[]]>([
+      ['one dimension', [2 ** 49]],
+      ['a batch of pictures', [1, 3, 2 ** 22, 2 ** 23]],
+    ])('a tensor that no memory holds is refused by name before anything is allocated: %s', async ([, shape]) => {
+      const tensor = { name: 'HUGE', datatype: 'FP32', shape } as const;
+      const elements = shape.reduce((product, dimension) => product * dimension, 1);
+      const words = `'HUGE' with shape [${shape.join(', ')}] needs ${elements * 4} bytes`;
+      for (const side of ['inputs', 'outputs'] as const) {
+        server = makeServer({ identity: { ...identity, [side]: [tensor] } });
+        const refused = open();
+        await expect(refused).rejects.toThrow(code('ERR_TENSOR_SIZE'));
+        await expect(refused).rejects.toThrow(words);
+        expect(server.calls.register).toBe(0);
+      }
+    });
+
+    test('more slots than memory holds are refused before the first is made', async () => {
+      const refused = open({ slots: 1e9 });
+      await expect(refused).rejects.toThrow(code(transport === 'system' ? 'ERR_SHM_FULL' : 'ERR_TENSOR_SIZE'));
+      await expect(refused).rejects.toThrow(/^1000000000 slots of \d+ bytes .*need \d{13} bytes.* \d+/);
+      expect(server.calls.register).toBe(0);
+    });
+
+    test('a datatype that is none is refused by name', async () => {
+      for (const datatype of ['FP8', 'constructor']) {
+        const tensor = { name: 'IN', datatype: datatype as never, shape: [1] };
+        server = makeServer({ identity: { ...identity, inputs: [tensor] } });
+        const refused = open();
+        await expect(refused).rejects.toThrow(code('ERR_TENSOR_SIZE'));
+        await expect(refused).rejects.toThrow(`The input 'IN' of model 'identity' has the datatype '${datatype}'`);
+      }
     });
 
     test('decoupled models are refused', async () => {
