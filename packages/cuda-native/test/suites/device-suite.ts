@@ -345,7 +345,9 @@ export function deviceSuite(): void {
       await expect(loose.alloc('1')).rejects.toThrow(TypeError);
       await expect(loose.alloc(1n)).rejects.toThrow(TypeError);
       await expect(loose.alloc(1, { exportable: 1 })).rejects.toThrow('Expected boolean for exportable');
-      await expect(loose.alloc(1, null)).rejects.toThrow('Expected object for options but received null of type object');
+      await expect(loose.alloc(1, null)).rejects.toThrow(
+        'Expected object for options but received null of type object',
+      );
       await expect(loose.openIpc(null)).rejects.toThrow(TypeError);
       const handle = { rawHandle: new Uint8Array(64), byteOffset: 0, allocationByteLength: 1, deviceUuid: device.uuid };
       await expect(loose.openIpc({ ...handle, rawHandle: new Uint8Array(63) })).rejects.toThrow('received 63 bytes');
