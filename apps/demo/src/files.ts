@@ -64,12 +64,16 @@ const writeAdvice: Readonly<Record<string, string>> = {
   EPERM: 'change the permissions there or choose another place',
 };
 
-/** Fails early when `path` can't become a folder to write into. Creates nothing. */
+/** Fails early when `path` can't become a folder to write into: tries one that is there, and leaves nothing in it. */
 export async function checkOutputFolder(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found !== undefined && !found.isDirectory()) {
     throw new CliError('ERR_OUTPUT', `${path} is not a directory; give --out a directory.`);
   }
+  if (found === undefined) return;
+  await withTemporary(join(path, 'trial'), (file) => writeFile(file, '', { flag: 'wx' })).catch((cause: unknown) => {
+    throw unwritable(`Nothing can be written into the directory ${path}`, cause);
+  });
 }
 
 /**

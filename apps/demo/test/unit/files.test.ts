@@ -118,6 +118,10 @@ describe('output checks', () => {
     await expect(checkOutputFolder(join(folder, 'file'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
     await expect(checkOutputFile(join(folder, 'none', 'r.json'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
     await expect(checkOutputFile(folder)).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    await expect(checkOutputFolder('/proc')).rejects.toMatchObject({
+      code: 'ERR_OUTPUT',
+      message: expect.stringMatching(/^Nothing can be written into the directory \/proc \(E\w+: [a-z ]+\); \S.*\.$/),
+    });
     await expect(checkOutputFile('/proc/r.json')).rejects.toMatchObject({
       code: 'ERR_OUTPUT',
       message: expect.stringMatching(/^\/proc\/r\.json can't be written \(E\w+: [a-z ]+\); \S.*\.$/),
