@@ -37,12 +37,16 @@ export function createProgram(version: string, handlers: Handlers, output: Outpu
     .version(version)
     .exitOverride()
     .configureOutput({ writeOut: output.out, writeErr: output.err })
-    .showHelpAfterError('(run with --help for the options)');
+    .showHelpAfterError('(run with --help for the options)')
+    .addHelpText('after', '\nIn a clone, "npm run demo -- IMAGE" is short for "zerohop detect IMAGE --out out".');
 
   program
     .command('detect')
     .description('Find objects in images. Starts a local Triton server when no --url is given.')
-    .argument('<image...>', 'JPEG or PNG files', (path: string, before: string[] = []) => [...before, named(path)])
+    .argument('<image...>', 'JPEG, PNG, WebP or TIFF files', (path: string, before: string[] = []) => [
+      ...before,
+      named(path),
+    ])
     .option('--url <url>', "the server's gRPC address, such as grpc://localhost:8001", grpcUrl)
     .option('--metrics-url <url>', "the server's metrics address, which tells its GPUs apart", httpUrl)
     .option('--model <name>', 'the model to ask', named, 'defects')

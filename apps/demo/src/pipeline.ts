@@ -177,12 +177,13 @@ export class Pipeline {
       const read = performance.now();
       const found = await this.#detector.run(answer, { geometry });
       const end = performance.now();
+      // Below a hundredth of a pixel, as an enlarged tiny picture can have them, a box is no object.
       const detections = Array.from(found, ({ label, classId, score, box }) => ({
         label,
         classId,
         score: rounded(score, 6),
         box: box.map((v) => rounded(v, 2)) as [number, number, number, number],
-      }));
+      })).filter(({ box: [x1, y1, x2, y2] }) => x1 !== x2 && y1 !== y2);
       const implausible = findImplausible(detections);
       if (implausible !== undefined) throw answerUnusable(this.#options, implausible);
       return {

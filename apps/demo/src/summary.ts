@@ -28,10 +28,12 @@ export function describeServer(
 export function describeResult(result: DetectResult, colors: Colors): string {
   const { image, detections, truncated, timings, annotated } = result;
   const count = detections.length === 1 ? '1 object' : `${detections.length} objects`;
+  // Whole pixels say nothing about a box in a picture of a few.
+  const digits = Math.min(image.width, image.height) < 100 ? 2 : 0;
   const rows = detections.map(({ label, score, box }) => [
     printable(label),
     score.toFixed(3),
-    ...box.map((v) => v.toFixed(0)),
+    ...box.map((v) => v.toFixed(digits)),
   ]);
   const lines = [
     `${colors.bold(printable(image.path))}  ${image.width} x ${image.height}, ${count}${truncated === true ? ', the best of more' : ''}`,

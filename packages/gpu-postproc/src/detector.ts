@@ -46,7 +46,10 @@ interface Settings {
 }
 
 export interface DetectOptions {
-  /** Gives boxes in pixels of the picture, clamped to it. Absent: in pixels of the model's input, not clamped. */
+  /**
+   * Gives boxes in pixels of the picture, clamped to it; those of which nothing lies in the picture are left out,
+   * after NMS. Absent: in pixels of the model's input, not clamped.
+   */
   readonly geometry?: BoxMapper;
 }
 
@@ -148,16 +151,23 @@ export class Detector {
       ...settings,
       classIds: candidates.classIds,
     });
-    const boxes = new Float32Array(4 * indices.length);
+    const mapped = new Float32Array(4 * indices.length);
     let nonFinite = 0;
-    indices.forEach((k, i) => {
-      if (!isFiniteBox(candidates.boxes, k)) nonFinite++;
+    const kept: number[] = [];
+    indices.forEach((k) => {
+      const finite = isFiniteBox(candidates.boxes, k);
       const [x1, y1, x2, y2] = candidates.boxes.subarray(4 * k, 4 * k + 4);
       const box = [x1, y1, x2, y2] as Box;
-      boxes.set(geometry === undefined ? box : geometry.toImage(box), 4 * i);
+      const at = 4 * kept.length;
+      mapped.set(geometry === undefined ? box : geometry.toImage(box), at);
+      // The padding round a picture is no part of it.
+      if (geometry !== undefined && finite && isEmpty(mapped, at)) return;
+      if (!finite) nonFinite++;
+      kept.push(k);
     });
-    const scores = Float32Array.from(indices, (k) => candidates.scores[k] as number);
-    const classIds = Int32Array.from(indices, (k) => candidates.classIds[k] as number);
+    const boxes = mapped.slice(0, 4 * kept.length);
+    const scores = Float32Array.from(kept, (k) => candidates.scores[k] as number);
+    const classIds = Int32Array.from(kept, (k) => candidates.classIds[k] as number);
     return new Detections({ boxes, scores, classIds, truncated, nonFinite }, labels);
   }
 
@@ -171,6 +181,11 @@ export class Detector {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Without width or height. One whose corners have changed places is not: that fault of a model stays to be seen. */
+function isEmpty(boxes: Float32Array, at: number): boolean {
+  return boxes[at] === boxes[at + 2] || boxes[at + 1] === boxes[at + 3];
 }
 
 function isFiniteBox(boxes: Float32Array, index: number): boolean {

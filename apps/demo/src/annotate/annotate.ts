@@ -34,9 +34,9 @@ const plateShare = 0.25;
 export async function annotate(target: Raster, annotations: readonly Annotation[], tiles: LabelTiles): Promise<void> {
   const side = Math.min(target.width, target.height);
   const thickness = Math.max(1, Math.round(side / 540));
-  const fontSize = Math.max(10, Math.round(side / 60));
+  const fontSize = Math.max(8, Math.round(side / 60));
   const ordered = [...annotations].sort((a, b) => b.score - a.score);
-  for (const { classId, box } of ordered.toReversed()) {
+  for (const { classId, box } of [...ordered].reverse()) {
     strokeRectangle(target, wholePixels(box), thickness, colorOf(classId));
   }
   const plates: { tile: Raster; area: Area }[] = [];
@@ -50,7 +50,7 @@ export async function annotate(target: Raster, annotations: readonly Annotation[
     const taken = plates.map(({ area }) => area);
     plates.push({ tile, area: areaOf(tile, placePlate(tile, frame, taken, target)) });
   }
-  for (const { tile, area } of plates.toReversed()) blit(target, tile, area.left, area.top);
+  for (const { tile, area } of [...plates].reverse()) blit(target, tile, area.left, area.top);
 }
 
 /** @returns the picture as JPEG bytes */

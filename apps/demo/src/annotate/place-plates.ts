@@ -15,13 +15,13 @@ export interface Size {
 const furthest = 4;
 
 /**
- * Finds a place for a plate: above its box, below it, then ever further up and down, flush with the left or the right
- * edge of the box; the first place where it lies on none of `taken`. In a crowd where there is none it lies on others.
+ * Finds a place for a plate: above its box, below it, then ever further up and down, flush with an edge of the box
+ * or beside it; the first place where it lies on none of `taken`. In a crowd where there is none it lies on others.
  *
  * @returns its top left corner, such that the whole plate lies in the picture; it must not be larger than that
  */
 export function placePlate(plate: Size, box: Area, taken: readonly Area[], picture: Size): { x: number; y: number } {
-  const columns = [box.left, box.right - plate.width];
+  const columns = [box.left, box.right - plate.width, box.left - plate.width, box.right];
   const rows: number[] = [];
   for (let step = 0; step <= furthest; step++) {
     rows.push(box.top - (step + 1) * plate.height, box.bottom + step * plate.height);

@@ -101,6 +101,29 @@ describe('annotate', () => {
     expect(picture.data.length).toBe(400 * 300 * 3);
   });
 
+  it.each([
+    [64, 64, 1],
+    [30, 3000, 0],
+    [3000, 30, 4],
+    [1080, 1920, 9],
+    [1, 1, 0],
+  ])('in %i x %i, %i plates lie apart, whole, and leave most of the picture free', async (width, height, plates) => {
+    const picture = { width, height, data: new Uint8Array(width * height * 3).fill(1) };
+    const tiles = new LabelTiles(glyphs);
+    // All at one point, as in a crowd, so that hardly anything but the plates is drawn.
+    const annotations = Array.from({ length: 9 }, (_, i) => ({
+      label: 'scratch',
+      classId: 0,
+      score: 0.5 + i / 1e6,
+      box: [0.3 * width, 0.6 * height, 0.3 * width, 0.6 * height] as const,
+    }));
+    await annotate(picture, annotations, tiles);
+    const drawn = picture.data.filter((value) => value !== 1).length / 3;
+    const fontSize = Math.max(8, Math.round(Math.min(width, height) / 60));
+    const tile = await tiles.render('scratch 0.50', fontSize, [255, 59, 48]);
+    expect(Math.round(drawn / (tile.width * tile.height))).toBe(plates);
+  });
+
   it('encodes a JPEG of the same size', async () => {
     const metadata = await sharp(await encodeJpeg(black(64, 48))).metadata();
     expect(metadata).toMatchObject({ format: 'jpeg', width: 64, height: 48 });

@@ -106,6 +106,8 @@ describe('zerohop detect', () => {
   it('answers --help and --version on stdout', async () => {
     const help = await parse('detect', '--help');
     expect(help.out).toMatch(/--transport <kind>/);
+    expect(help.out).toMatch(/JPEG, PNG, WebP or TIFF/);
+    expect((await parse('--help')).out).toMatch(/"npm run demo -- IMAGE" is short for "zerohop detect IMAGE/);
     expect(help.error).toMatchObject({ exitCode: 0 });
     const version = await parse('--version');
     expect(version.out).toBe('1.2.3\n');

@@ -102,6 +102,7 @@ describe('readInput', () => {
 describe('output checks', () => {
   it('accept what can be written, and create nothing', async () => {
     await checkOutputFolder(join(folder, 'new', 'deep'));
+    expect(readdirSync(folder)).toEqual([]);
     await checkOutputFolder(folder);
     await checkOutputFile(join(folder, 'r.json'));
     expect(readdirSync(folder)).toEqual([]);
@@ -118,6 +119,9 @@ describe('output checks', () => {
     await expect(checkOutputFolder(join(folder, 'file'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
     await expect(checkOutputFile(join(folder, 'none', 'r.json'))).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
     await expect(checkOutputFile(folder)).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    for (const path of ['/proc/x', '/proc/x/y', join(folder, 'file', 'x')]) {
+      await expect(checkOutputFolder(path)).rejects.toMatchObject({ code: 'ERR_OUTPUT' });
+    }
     await expect(checkOutputFolder('/proc')).rejects.toMatchObject({
       code: 'ERR_OUTPUT',
       message: expect.stringMatching(/^Nothing can be written into the directory \/proc \(E\w+: [a-z ]+\); \S.*\.$/),

@@ -39,6 +39,15 @@ describe('summary', () => {
     expect(describeResult({ ...result, detections: result.detections.slice(1) }, plain)).toMatch(/, 1 object\n/);
   });
 
+  it('gives parts of pixels for a picture that has few', () => {
+    const image = { path: 'a.png', width: 1, height: 1 };
+    const [, , row] = describeResult(
+      { ...result, image, detections: [{ label: 'stain', classId: 3, score: 0.4, box: [0.02, 0.55, 0.31, 1] }] },
+      plain,
+    ).split('\n');
+    expect(row).toBe('  stain  0.400  0.02  0.55  0.31  1.00');
+  });
+
   it('lets no name steer the terminal', () => {
     const text = describeResult({ ...result, image: { ...result.image, path: 'a\u001b[2J.jpg' } }, plain);
     expect(text).not.toContain('\u001b');

@@ -75,6 +75,28 @@ describe('run', () => {
     expect(found.at(0)?.box).toEqual([80, 50, 60, 70]);
   });
 
+  test('leaves out what lies in the padding round the picture, and nothing else', async () => {
+    const post = await Detector.create({ source, head: 'yolov8', labels: ['scratch', 'pit', 'dent'] });
+    const clamped = (value = 0) => Math.min(Math.max(value - 100, 0), 50);
+    const geometry = {
+      toImage: (box: readonly number[]) => box.map(clamped) as [number, number, number, number],
+    };
+    const rows = [
+      [40, 120, 60, 20, 0.9, 0, 0],
+      [120, 120, 20, 20, 0, 0.8, 0],
+      [120, 180, 20, 20, 0.7, 0, 0],
+      [145, 145, 30, 30, 0, 0, 0.6],
+      [120, 130, 0, 10, 0, 0, 0.5],
+    ];
+    const found = await post.run(blockOf(few(rows), source), { geometry });
+    expect([...found]).toEqual([
+      { box: [10, 10, 30, 30], score: Math.fround(0.8), classId: 1, label: 'pit' },
+      { box: [30, 30, 50, 50], score: Math.fround(0.6), classId: 2, label: 'dent' },
+    ]);
+    expect(found.boxes.length).toBe(8);
+    expect((await post.run(blockOf(few(rows), source))).length).toBe(5);
+  });
+
   test('the result does not change when the block does', async () => {
     const post = await Detector.create({ source, head: 'yolov8' });
     const data = random(2);
