@@ -15,8 +15,21 @@ function refuse() {
   process.exit(3);
 }
 
-if (isSupported(process.versions.node)) {
-  require('./setup/load.cjs')(process.argv[2], process.argv.slice(3));
-} else {
+var folder = __dirname.replace(/\/scripts$/, '');
+
+// The path of this clone is handed to shells, make, loaders and globs, some of which know no way to quote these.
+var UNUSABLE = /[^ -\uffff]|["$`\\:;*?]/;
+
+function refuseFolder() {
+  console.error('Zerohop can be built in no folder whose path has any of " $ ` \\ : ; * ? or a line break:', folder);
+  console.error('Move the clone to another one, or rename it.');
+  process.exit(3);
+}
+
+if (!isSupported(process.versions.node)) {
   refuse();
+} else if (UNUSABLE.test(folder)) {
+  refuseFolder();
+} else {
+  require('./setup/load.cjs')(process.argv[2], process.argv.slice(3));
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -87,6 +87,25 @@ describe('bootstrap', () => {
     const { status, stderr } = run([bootstrap, 'demo'], ['apt-get'], { ZEROHOP_PYTHON });
     expect(status).toBe(3);
     expect(stderr).toContain(`ZEROHOP_PYTHON names ${ZEROHOP_PYTHON}, which is no Python that runs`);
+  });
+
+  test.each(['"', '$', '`', '\\', ':', ';', '*', '?', '\n'])('a clone in a folder with %j is refused', (character) => {
+    const folder = mkdtempSync(join(tmpdir(), `zerohop-${character}-`));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    cpSync(join(repositoryRoot, 'scripts'), join(folder, 'scripts'), { recursive: true });
+    const { status, stderr } = run([join(folder, 'scripts', 'bootstrap.cjs'), 'no such command']);
+    expect(status).toBe(3);
+    expect(stderr).toContain(`: ${folder}\n`);
+    expect(stderr).not.toMatch(/^\s+at /m);
+  });
+
+  test('a clone in a folder with any other character is not', () => {
+    const folder = mkdtempSync(join(tmpdir(), "zerohop- it's(é)&[b]{c,d}!~@=+^|<e>#%20-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    cpSync(join(repositoryRoot, 'scripts'), join(folder, 'scripts'), { recursive: true });
+    const { status, stderr } = run([join(folder, 'scripts', 'bootstrap.cjs'), 'no such command']);
+    expect(status).toBe(2);
+    expect(stderr).toContain('Use: npm run setup');
   });
 
   test('the command is the one of the package manager that is there', () => {
