@@ -12,6 +12,7 @@ export class ServerProcess {
   readonly #supervisor: ChildProcess;
   readonly #config: SupervisorConfig;
   readonly #gone: Promise<void>;
+  #onNoted: (() => void) | undefined;
   #running = true;
   #exit: { exitCode: number | null; signal: string | null } | undefined;
 
@@ -53,6 +54,7 @@ export class ServerProcess {
     this.pid = pid;
     reports.on('line', (line) => {
       const report = JSON.parse(line) as SupervisorReport;
+      if (report.type === 'noted') this.#onNoted?.();
       if (report.type === 'ended') this.#exit = { exitCode: report.exitCode, signal: report.signal };
     });
     this.#gone = new Promise<void>((resolve) => supervisor.once('close', () => resolve())).then(() =>
@@ -71,9 +73,15 @@ export class ServerProcess {
     return this.#exit;
   }
 
-  /** Lets the supervisor look which temporary folder the server has made, see there. */
-  noteFolder(): void {
-    if (this.#running) this.#supervisor.stdin?.write('note\n');
+  /** Lets the supervisor look which temporary folder the server has made, see there; resolves when it has. */
+  async noteFolder(): Promise<void> {
+    if (!this.#running) return;
+    const noted = new Promise<void>((resolve) => {
+      this.#onNoted = resolve;
+    });
+    this.#supervisor.stdin?.write('note\n');
+    await Promise.race([noted, this.whenGone()]);
+    this.#unref();
   }
 
   /** Resolves when the server, its stubs and their files are gone. */
@@ -81,6 +89,11 @@ export class ServerProcess {
     // Someone waits: the event loop must.
     if (this.#running) this.#supervisor.ref();
     return this.#gone;
+  }
+
+  /** Calls it when `whenGone` resolves; the event loop does not wait for that. */
+  onGone(listener: () => void): void {
+    void this.#gone.then(listener);
   }
 
   kill(signal: NodeJS.Signals): void {

@@ -20,7 +20,6 @@ export class LocalTriton {
   readonly pid: number;
   readonly logFile: string;
   readonly #server: ServerProcess;
-  readonly #runDirectory: string;
   readonly #graceMs: number;
   #lastLog = '';
 
@@ -33,7 +32,6 @@ export class LocalTriton {
     exitTimeoutSeconds: number;
   }) {
     this.#server = run.server;
-    this.#runDirectory = run.runDirectory;
     // An open idle stream keeps a server alive past its own exit timeout for ever.
     this.#graceMs = run.exitTimeoutSeconds * 1000 + 2000;
     this.ports = run.ports;
@@ -42,6 +40,11 @@ export class LocalTriton {
     this.grpcUrl = `grpc://127.0.0.1:${run.ports.grpc}`;
     this.httpUrl = `http://127.0.0.1:${run.ports.http}`;
     this.metricsUrl = `http://127.0.0.1:${run.ports.metrics}/metrics`;
+    // A server that ends by itself may never be stopped.
+    run.server.onGone(() => {
+      this.#lastLog = readTail(this.logFile, 400);
+      rmSync(run.runDirectory, { recursive: true, force: true });
+    });
   }
 
   /** False once the server has ended, by `stop` or by itself, and what it left has been removed. */
@@ -68,8 +71,6 @@ export class LocalTriton {
   /** Ends the server: SIGTERM, then SIGKILL for what is left, then its /dev/shm files. Calling it again is fine. */
   async stop(): Promise<void> {
     await this.#server.stop(this.#graceMs);
-    this.#lastLog ||= readTail(this.logFile, 400);
-    rmSync(this.#runDirectory, { recursive: true, force: true });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -79,10 +79,10 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
       runDirectory,
     });
     await ready(server, ports, logFile, options);
-    server.noteFolder();
+    await server.noteFolder();
     return new LocalTriton({ server, ports, logFile, runDirectory, exitTimeoutSeconds });
   } catch (error) {
-    server?.noteFolder();
+    await server?.noteFolder();
     await server?.stop(0);
     rmSync(runDirectory, { recursive: true, force: true });
     throw error;

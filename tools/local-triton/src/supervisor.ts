@@ -15,6 +15,8 @@ export interface SupervisorConfig {
 export type SupervisorReport =
   | { type: 'started'; pid: number }
   | { type: 'failed'; message: string }
+  /** The answer to `note`. */
+  | { type: 'noted' }
   | { type: 'ended'; exitCode: number | null; signal: string | null };
 
 /**
@@ -146,8 +148,10 @@ export function supervise(childProcess: typeof import('node:child_process'), fs:
       const line = input.slice(0, end);
       input = input.slice(end + 1);
       if (config === undefined) start(line);
-      else if (line === 'note') noteFolder();
-      else if (line.startsWith('stop ')) stop(Number(line.slice(5)));
+      else if (line === 'note') {
+        noteFolder();
+        report({ type: 'noted' });
+      } else if (line.startsWith('stop ')) stop(Number(line.slice(5)));
     }
   });
   process.stdin.on('error', () => undefined);

@@ -109,13 +109,19 @@ describeTier('triton', 'startTriton', () => {
   test('cleans up after a server killed with SIGKILL', async () => {
     const before = takeSnapshot();
     const folders = backendFolders();
+    const runs = temporaryFolder();
+    vi.stubEnv('TMPDIR', runs);
+    onTestFinished(() => void vi.unstubAllEnvs());
     const server = await startTriton({ modelRepository: testModels, models });
+    expect(readdirSync(runs)).toHaveLength(1);
     const made = backendFolders().filter((name) => !folders.includes(name));
     server.kill('SIGKILL');
     await server.whenEnded();
     expect(server.running).toBe(false);
     await expectNothingLeft(before, { belongs: isOurs, timeoutMs: 0 });
     expect(remaining(made)).toBeLessThan(made.length);
+    expect(readdirSync(runs)).toEqual([]);
+    expect(server.logTail()).toContain('identity');
     await server.stop();
   });
 
