@@ -42,7 +42,6 @@ export async function detect(
         const decoded = await decode(path);
         // Only now: a mistyped file name should not cost the start of a server.
         if (session === undefined) {
-          await pictures?.makeFolder();
           session = await openSession(options, signal, (line) => terminal.progress(line));
           if (!toStdout) terminal.print(describeServer(session.pipeline.origin, pc));
         }
@@ -137,7 +136,7 @@ async function detectOne(
   };
 }
 
-/** Puts annotated pictures into a directory. */
+/** Puts annotated pictures into a directory, which it makes when the first one is there. */
 class PictureWriter {
   readonly #folder: string;
   readonly #names: OutputNames;
@@ -153,17 +152,13 @@ class PictureWriter {
     return new PictureWriter(folder, await OutputNames.create(folder, inputs));
   }
 
-  /** Makes the directory where it is missing. Before the first picture, so that a server is not started in vain. */
-  async makeFolder(): Promise<void> {
-    await makeOutputFolder(this.#folder);
-  }
-
   /** Draws into the image's own pixels. @returns the path written */
   async write(input: string, image: Image, detections: DetectResult['detections']): Promise<string> {
     this.#tiles ??= new LabelTiles(await loadGlyphs());
     await annotate(image, detections, this.#tiles);
     const jpeg = await encodeJpeg(image);
     const path = this.#names.next(input);
+    await makeOutputFolder(this.#folder);
     await writeWhole(path, jpeg);
     return path;
   }

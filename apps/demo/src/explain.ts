@@ -60,12 +60,17 @@ export function poolUnopened(cause: unknown, { model, serverLog }: Pick<Context,
     case 'ERR_TENSOR_SIZE':
       return new CliError(
         'ERR_TENSOR_SIZE',
-        `Model "${model}" has a tensor that can't be held here (${(cause as Error).message}); choose another with --model.`,
+        `Model "${model}" has a tensor that can't be held here (${withoutAdvice(cause)}); choose another with --model.`,
         { cause },
       );
     default:
       return cause;
   }
+}
+
+/** What the pool found, without the options that it would have its callers set. */
+function withoutAdvice(cause: unknown): string {
+  return (cause as Error).message.replace(/: (?:give|open|send) .*$/s, '');
 }
 
 /** For a /dev/shm in which nothing can be made. */

@@ -1,5 +1,16 @@
 import { constants, unlinkSync } from 'node:fs';
-import { access, type FileHandle, mkdir, open, realpath, rename, stat, unlink, writeFile } from 'node:fs/promises';
+import {
+  access,
+  type FileHandle,
+  mkdir,
+  open,
+  realpath,
+  rename,
+  rmdir,
+  stat,
+  unlink,
+  writeFile,
+} from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { getSystemErrorMap } from 'node:util';
 import { CliError, codeOf } from './errors.js';
@@ -64,13 +75,16 @@ const writeAdvice: Readonly<Record<string, string>> = {
   EPERM: 'change the permissions there or choose another place',
 };
 
-/** Fails early when `path` can't become a folder to write into: tries one that is there, and leaves nothing in it. */
+/** Fails early when `path` can't be a folder to write into: tries, and leaves everything as it was. */
 export async function checkOutputFolder(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found !== undefined && !found.isDirectory()) {
     throw new CliError('ERR_OUTPUT', `${path} is not a directory; give --out a directory.`);
   }
-  if (found === undefined) return;
+  if (found === undefined) {
+    await removeFolders(await makeOutputFolder(path));
+    return;
+  }
   await withTemporary(join(path, 'trial'), (file) => writeFile(file, '', { flag: 'wx' })).catch((cause: unknown) => {
     throw unwritable(`Nothing can be written into the directory ${path}`, cause);
   });
@@ -79,23 +93,35 @@ export async function checkOutputFolder(path: string): Promise<void> {
 /**
  * Makes a folder to write into and those above it, where they are missing. One by one: Node's own `recursive` tries for
  * ever where the system refuses a new folder with ENOENT, as /proc does.
+ * @returns those that it made, the outermost first
  */
-export async function makeOutputFolder(path: string): Promise<void> {
+export async function makeOutputFolder(path: string): Promise<string[]> {
   const missing: string[] = [];
+  const made: string[] = [];
   for (let at = resolve(path); (await stat(at).catch(() => undefined)) === undefined; at = dirname(at)) {
     missing.push(at);
     if (at === dirname(at)) break;
   }
   try {
     for (const folder of missing.reverse()) {
-      await mkdir(folder).catch((cause: unknown) => {
+      try {
+        await mkdir(folder);
+        made.push(folder);
+      } catch (cause) {
         // Somebody else made it meanwhile.
         if (codeOf(cause) !== 'EEXIST') throw cause;
-      });
+      }
     }
+    return made;
   } catch (cause) {
+    await removeFolders(made);
     throw unwritable(`The directory ${path} can't be made`, cause);
   }
+}
+
+/** Removes folders that are still empty, the innermost first. */
+async function removeFolders(outermostFirst: readonly string[]): Promise<void> {
+  for (const folder of [...outermostFirst].reverse()) await rmdir(folder).catch(() => undefined);
 }
 
 /** Fails early when the file `path` can't be written: tries, and leaves everything as it was. */

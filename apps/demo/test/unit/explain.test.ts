@@ -40,6 +40,13 @@ describe('in words for the command line', () => {
     expect(poolUnopened(cause, context)).toMatchObject({ code, message: expect.stringMatching(sentence), cause });
   });
 
+  it("a pool's finding comes without the pool's advice", () => {
+    const cause = coded('ERR_TENSOR_SIZE', "Tensor 'in' needs 9 bytes; a Buffer holds 8: give smaller shapes");
+    expect((poolUnopened(cause, context) as Error).message).toBe(
+      "Model \"m\" has a tensor that can't be held here (Tensor 'in' needs 9 bytes; a Buffer holds 8); choose another with --model.",
+    );
+  });
+
   it('whatever does not describe itself as a Triton server is none', () => {
     for (const cause of [undefined, coded('TRITON_UNIMPLEMENTED'), coded('TRITON_INTERNAL')]) {
       expect(noServer('grpc://h:1', cause)).toMatchObject({ code: 'ERR_SERVER_UNREACHABLE', cause });
