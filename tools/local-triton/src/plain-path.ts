@@ -1,4 +1,4 @@
-import { mkdtempSync, symlinkSync } from 'node:fs';
+import { symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -10,10 +10,10 @@ function isPlain(path: string): boolean {
   return /^[\w./-]+$/.test(path);
 }
 
-/** A new folder of a name that the Python backend can stand, in the folder for temporary files if that one's is so too. */
-export function makeRunDirectory(): string {
-  const parent = resolve(tmpdir());
-  return mkdtempSync(join(isPlain(parent) ? parent : '/tmp', 'zerohop-triton-'));
+/** The folder for temporary files, or /tmp where that has a name that the Python backend can't stand. */
+export function plainTemporaryDirectory(): string {
+  const path = resolve(tmpdir());
+  return isPlain(path) ? path : '/tmp';
 }
 
 /** The absolute path, or where the Python backend can't stand it a new link to it, called `name`, in `directory`. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, readlinkSync, statfsSync, unlinkSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, readlinkSync, rmSync, statfsSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { LocalTritonError } from './errors.js';
 
@@ -51,7 +51,7 @@ export function removeSharedMemory(prefix: string): string[] {
 }
 
 /**
- * A prefix for the /dev/shm files of one server. It names this process for good, by id, start and pid namespace, so that
+ * A prefix for the /dev/shm files of one server, and for its folder. It names this process for good, by id, start and pid namespace, so that
  * a later one can tell that nobody is left who would remove them.
  */
 export function newSharedMemoryPrefix(): string {
@@ -60,19 +60,22 @@ export function newSharedMemoryPrefix(): string {
 }
 
 /**
- * Removes files of servers whose starter has ended. Usually their supervisor or the stubs have done so, unless all were
- * killed at once. Files of other users and of other pid namespaces stay.
+ * Removes what begins with such a prefix in /dev/shm and in `temporary` and is of servers whose starter has ended. Usually
+ * their supervisor or the stubs have done so, unless all were killed at once. What is another user's or of another pid
+ * namespace stays.
  */
-export function removeStaleSharedMemory(): void {
+export function removeStale(temporary: string): void {
   const namespace = pidNamespace();
-  if (namespace === UNKNOWN || !existsSync(SHM_DIRECTORY)) return;
-  for (const name of readdirSync(SHM_DIRECTORY)) {
-    const [, pid, start, where] = /^zerohop-triton-(\d+)-(\d+)-(\d+)-[0-9a-f]{12}-/.exec(name) ?? [];
-    if (pid === undefined || where !== namespace || startOf(pid) === start) continue;
-    try {
-      unlinkSync(join(SHM_DIRECTORY, name));
-    } catch {
-      // Another user's, or just removed.
+  if (namespace === UNKNOWN) return;
+  for (const directory of [SHM_DIRECTORY, temporary].filter((path) => existsSync(path))) {
+    for (const name of readdirSync(directory)) {
+      const [, pid, start, where] = /^zerohop-triton-(\d+)-(\d+)-(\d+)-[0-9a-f]{12}-/.exec(name) ?? [];
+      if (pid === undefined || where !== namespace || startOf(pid) === start) continue;
+      try {
+        rmSync(join(directory, name), { recursive: true, force: true });
+      } catch {
+        // Another user's.
+      }
     }
   }
 }

@@ -6,16 +6,11 @@ import { LocalTritonError } from './errors.js';
 import { findTriton, type TritonInstallation } from './installation.js';
 import { isHopeless, judgeLog, readTail } from './log.js';
 import type { StartTritonOptions } from './options.js';
-import { makeRunDirectory, plainPath } from './plain-path.js';
+import { plainPath, plainTemporaryDirectory } from './plain-path.js';
 import { freePorts, takenPort } from './ports.js';
 import { LocalTriton, type ServerPorts } from './server.js';
 import { ServerProcess } from './server-process.js';
-import {
-  checkSharedMemory,
-  newSharedMemoryPrefix,
-  removeStaleSharedMemory,
-  sharedMemoryRemedy,
-} from './shared-memory.js';
+import { checkSharedMemory, newSharedMemoryPrefix, removeStale, sharedMemoryRemedy } from './shared-memory.js';
 
 const MIB = 2 ** 20;
 const PORT_ATTEMPTS = 4;
@@ -32,7 +27,7 @@ const PORT_ATTEMPTS = 4;
  */
 export async function startTriton(options: StartTritonOptions): Promise<LocalTriton> {
   options.signal?.throwIfAborted();
-  removeStaleSharedMemory();
+  removeStale(plainTemporaryDirectory());
   checkSharedMemory(options.shmByteLength ?? 32 * MIB);
   // Whoever listens there would also be the one to answer that it is ready.
   const taken = await takenPort(Object.values(options.ports ?? {}));
@@ -63,8 +58,9 @@ async function startOnce(options: StartTritonOptions, installation: TritonInstal
     grpc: options.ports?.grpc ?? free[1] ?? 0,
     metrics: options.ports?.metrics ?? free[2] ?? 0,
   };
-  const runDirectory = makeRunDirectory();
   const shmPrefix = newSharedMemoryPrefix();
+  const runDirectory = join(plainTemporaryDirectory(), `${shmPrefix}run`);
+  mkdirSync(runDirectory, { mode: 0o700 });
   const logFile = options.logFile === undefined ? join(runDirectory, 'server.log') : resolve(options.logFile);
   const exitTimeoutSeconds = options.exitTimeoutSeconds ?? 6;
   let server: ServerProcess | undefined;
