@@ -72,19 +72,21 @@ export async function peerVersions(): Promise<Record<string, string>> {
   const versions: Record<string, string> = {};
   const ask = async (name: string, version: () => Promise<string>) => {
     try {
-      versions[name] = (await version()).trim().replace(/^Perf Analyzer Version\s+/i, '');
+      versions[name] = (await version()).trim();
     } catch (error) {
       versions[name] = error instanceof Error ? error.message : String(error);
     }
   };
-  // It writes its version to stderr.
-  await ask('perf_analyzer', () =>
-    runProgram('/bin/sh', ['-c', '"$0" --version 2>&1', perfAnalyzer()], { timeoutMs: 20_000 }),
-  );
-  await ask('tritonclient', () =>
-    runProgram(peersPython(), ['-c', 'import importlib.metadata as m; print(m.version("tritonclient"))'], {
+  const wheel = (name: string) =>
+    runProgram(peersPython(), ['-c', `import importlib.metadata as m; print(m.version("${name}"))`], {
       timeoutMs: 20_000,
-    }),
-  );
+    });
+  await ask('perf_analyzer', async () => {
+    // It writes its version to stderr; released binaries say 0.0.0 and a commit, so the wheel's version goes before it.
+    const said = await runProgram('/bin/sh', ['-c', '"$0" --version 2>&1', perfAnalyzer()], { timeoutMs: 20_000 });
+    const released = await wheel('perf-analyzer').catch(() => '');
+    return [released.trim(), said.trim().replace(/^Perf Analyzer Version\s+/i, '')].filter(Boolean).join(', ');
+  });
+  await ask('tritonclient', () => wheel('tritonclient'));
   return versions;
 }
