@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from detector.archive import strip_debug_records
 from detector.fusing import fuse
 from detector.network import DecodedDetector, Detector
 from sheets import HEIGHT, WIDTH, make_sheet
@@ -68,6 +69,7 @@ def main() -> None:
         if allows_tf32(script):
             raise SystemExit("the trace would round products to TF32's 10 bits on a GPU")
         script.save(str(script_path))
+        strip_debug_records(script_path)
         compare(
             "TorchScript",
             expected,
