@@ -47,7 +47,8 @@ export function startDevicePeer(): DevicePeer {
         read: async (byteOffset, size) =>
           (await ask('read', { region, byteOffset, byteLength: size })) ?? new Uint8Array(0),
         write: async (byteOffset, bytes) => void (await ask('write', { region, byteOffset, bytes })),
-        close: () => void ask('close', { region }),
+        // A peer that ends meanwhile closes all it opened.
+        close: () => void ask('close', { region }).catch(() => undefined),
       };
     },
     end: async () => {
