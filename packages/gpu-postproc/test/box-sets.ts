@@ -1,4 +1,4 @@
-import { seeded } from './seeded.js';
+import { seeded } from '@zerohop/test-support';
 
 export interface BoxSet {
   readonly boxes: Float32Array;

@@ -1,11 +1,10 @@
 import { Device } from '@zerohop/cuda-native';
-import { describeTier } from '@zerohop/test-support';
+import { describeTier, seeded } from '@zerohop/test-support';
 import { expect, onTestFinished, test } from 'vitest';
 import { buildFakeLibcuda } from '../../../cuda-native/test/fake-libcuda/build.mjs';
 import { Detector } from '../../src/index.js';
 import { deviceBlock } from '../device-block.js';
 import { blockOf } from '../host-block.js';
-import { seeded } from '../seeded.js';
 
 process.env.ZEROHOP_LIBCUDA = buildFakeLibcuda();
 

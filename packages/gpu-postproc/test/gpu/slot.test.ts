@@ -1,10 +1,9 @@
 import { TensorPool } from '@zerohop/shm-pool';
-import { describeTier, sharedTriton } from '@zerohop/test-support';
+import { describeTier, seeded, sharedTriton } from '@zerohop/test-support';
 import { TritonClient } from '@zerohop/triton-client';
 import { expect, test } from 'vitest';
 import { Detector } from '../../src/index.js';
 import { blockOf, spec } from '../host-block.js';
-import { seeded } from '../seeded.js';
 
 const SHAPE = [1, 8, 162_000] as const;
 

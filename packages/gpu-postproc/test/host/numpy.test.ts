@@ -1,12 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { describeTier, peersPython } from '@zerohop/test-support';
+import { describeTier, peersPython, seeded } from '@zerohop/test-support';
 import { expect, test } from 'vitest';
 import { Detector } from '../../src/index.js';
 import { greedyNms } from '../../src/reference.js';
 import { boxSet, KINDS } from '../box-sets.js';
 import { blockOf, spec } from '../host-block.js';
-import { seeded } from '../seeded.js';
 
 const base64 = (array: ArrayBufferView): string =>
   Buffer.from(array.buffer, array.byteOffset, array.byteLength).toString('base64');

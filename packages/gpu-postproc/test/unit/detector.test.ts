@@ -1,9 +1,9 @@
 import type { TensorBlock } from '@zerohop/cuda-native/tensor';
+import { seeded } from '@zerohop/test-support';
 import { describe, expect, test } from 'vitest';
 import { Detector, type DetectorOptions, PostprocError } from '../../src/index.js';
 import { decodeYolov8, greedyNms } from '../../src/reference.js';
 import { blockOf, spec } from '../host-block.js';
-import { seeded } from '../seeded.js';
 
 const SHAPE = [1, 7, 3000];
 const source = spec(SHAPE);

@@ -1,9 +1,9 @@
+import { seeded } from '@zerohop/test-support';
 import { describe, expect, test } from 'vitest';
 import { nms } from '../../src/index.js';
 import { greedyNms } from '../../src/reference.js';
 import { boxSet, KINDS } from '../box-sets.js';
 import { iou, naiveNms } from '../naive-nms.js';
-import { seeded } from '../seeded.js';
 
 const run = (boxes: number[][], scores: number[], iouThreshold = 0.5, more = {}): number[] => [
   ...greedyNms(Float32Array.from(boxes.flat()), scores, { iouThreshold, ...more }).indices,

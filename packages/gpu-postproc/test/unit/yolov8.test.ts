@@ -1,6 +1,6 @@
+import { seeded } from '@zerohop/test-support';
 import { describe, expect, test } from 'vitest';
 import { decodeYolov8 } from '../../src/reference.js';
-import { seeded } from '../seeded.js';
 
 /** A tensor `[1, 4 + classes, anchors]` from one row per anchor: cx, cy, w, h, scores. */
 function tensorOf(rows: number[][]): { data: Float32Array; shape: number[] } {

@@ -5,7 +5,7 @@ import { buildFakeLibcuda } from '../../../cuda-native/test/fake-libcuda/build.m
 import { imageFrom, Preprocessor } from '../../src/index.js';
 import { deviceBlock } from '../device-block.js';
 import { floats, makeBlock } from '../host-block.js';
-import { noise } from '../seeded.js';
+import { noise } from '../noise.js';
 
 process.env.ZEROHOP_LIBCUDA = buildFakeLibcuda();
 

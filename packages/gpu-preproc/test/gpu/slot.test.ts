@@ -4,7 +4,7 @@ import { TritonClient } from '@zerohop/triton-client';
 import sharp from 'sharp';
 import { expect, test } from 'vitest';
 import { Preprocessor } from '../../src/index.js';
-import { noise } from '../seeded.js';
+import { noise } from '../noise.js';
 
 /** Runs `use` with a lease of a pool of the one transport. */
 async function withLease(

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { describeTier, peersPython } from '@zerohop/test-support';
+import { describeTier, peersPython, seeded } from '@zerohop/test-support';
 import { expect, test } from 'vitest';
 import {
   BYTES_PER_PIXEL,
@@ -16,7 +16,7 @@ import {
   type Triple,
 } from '../../src/reference.js';
 
-import { noise, seeded } from '../seeded.js';
+import { noise } from '../noise.js';
 
 interface Source {
   readonly seed: number;

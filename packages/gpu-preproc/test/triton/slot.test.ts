@@ -5,7 +5,7 @@ import sharp from 'sharp';
 import { expect, test } from 'vitest';
 import { decodeImage, Preprocessor } from '../../src/index.js';
 import { imageToTensor, normalisationTable } from '../../src/reference.js';
-import { noise } from '../seeded.js';
+import { noise } from '../noise.js';
 
 describeTier('triton', 'a slot that a real server reads', () => {
   test('holds the reference tensor, and gives the same answer as that tensor sent in the message', async () => {

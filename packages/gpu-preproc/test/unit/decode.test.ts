@@ -1,7 +1,7 @@
 import sharp from 'sharp';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { decodeImage } from '../../src/index.js';
-import { noise } from '../seeded.js';
+import { noise } from '../noise.js';
 
 /** Left half red, right half blue: 32 x 16. */
 const halves = sharp({ create: { width: 32, height: 16, channels: 3, background: '#f00' } }).composite([

@@ -1,6 +1,6 @@
+import { seeded } from '@zerohop/test-support';
 import { describe, expect, test } from 'vitest';
 import { Geometry, letterbox } from '../../src/reference.js';
-import { seeded } from '../seeded.js';
 
 describe('letterbox', () => {
   test.each([

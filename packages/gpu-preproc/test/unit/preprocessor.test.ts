@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { imageFrom, type PixelFormat, PreprocError, Preprocessor } from '../../src/index.js';
 import { imageToTensor, normalisationTable } from '../../src/reference.js';
 import { floats, makeBlock, spec } from '../host-block.js';
-import { noise } from '../seeded.js';
+import { noise } from '../noise.js';
 
 const target = spec([1, 3, 24, 40]);
 const picture = () => imageFrom(noise(3, 3 * 50 * 20), { width: 50, height: 20, format: 'RGB8' });
