@@ -1,4 +1,5 @@
-import { type AbandonedNameHandle, binding } from './binding.js';
+import type { AbandonedNameHandle } from './native/handles.js';
+import { binding } from './native/load.js';
 
 /**
  * The name of a region whose creator is gone, locked for this process: until `remove()` or `close()` everybody else
@@ -22,8 +23,8 @@ export class AbandonedName {
   }
 
   /**
-   * Removes the name and gives up the lock, in this order. Does nothing after `close()` or a second time. Does not
-   * block.
+   * Removes the name, unless it is another file's by now, and gives up the lock, in this order. Does nothing after
+   * `close()` or a second time. Does not block.
    *
    * @throws SharedMemoryError `ERR_SHM_SYSTEM`, such as EPERM for another user's region; the lock is held on.
    */

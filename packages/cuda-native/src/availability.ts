@@ -1,11 +1,6 @@
-import { binding } from './binding.js';
-import {
-  CudaError,
-  CudaUnavailableError,
-  type CudaUnavailableReason,
-  NativeUnavailableError,
-  unavailableMessage,
-} from './errors.js';
+import type { CudaUnavailableReason } from './diagnosis/diagnosis.js';
+import { CudaError, CudaUnavailableError, NativeUnavailableError, unavailableError } from './errors.js';
+import { binding } from './native/load.js';
 
 /** What is known of a device before it is opened. */
 export interface DeviceSummary {
@@ -14,6 +9,8 @@ export interface DeviceSummary {
   /** `GPU-` and 32 hexadecimal digits in groups, as nvidia-smi prints it. */
   readonly uuid: string;
   readonly name: string;
+  /** Whether it is an instance of a GPU in MIG mode; its UUID then begins with `MIG-`. */
+  readonly mig: boolean;
 }
 
 /** Whether CUDA can be used here, and if not, why and what to do. */
@@ -39,6 +36,18 @@ export function driverLibrary(): string {
   return process.env.ZEROHOP_LIBCUDA ?? '';
 }
 
+/** The error to throw for one that came from loading the addon or asking the driver what there is. */
+export function unavailable(error: unknown): unknown {
+  if (error instanceof NativeUnavailableError) {
+    const { cause } = error;
+    const text = cause instanceof Error ? (cause.message.split('\n')[0] ?? '') : String(cause);
+    const installed = !text.startsWith('No native build was found');
+    return unavailableError({ kind: 'addon', text, installed }, [], { cause: error });
+  }
+  if (error instanceof CudaError) return unavailableError({ kind: 'query', text: error.message }, [], { cause: error });
+  return error;
+}
+
 /**
  * The driver, loaded and initialised.
  *
@@ -49,21 +58,9 @@ export function loadDriver(): { driverVersion: number; devices: readonly DeviceS
   try {
     loaded = binding().loadDriver(driverLibrary());
   } catch (error) {
-    if (error instanceof NativeUnavailableError) {
-      throw new CudaUnavailableError(unavailableMessage('no-prebuild', error.message), 'no-prebuild', [], {
-        cause: error,
-      });
-    }
-    if (error instanceof CudaError) {
-      throw new CudaUnavailableError(unavailableMessage('init-failed', error.message), 'init-failed', [], {
-        cause: error,
-      });
-    }
-    throw error;
+    throw unavailable(error);
   }
-  if (loaded.devices.length === 0) {
-    throw new CudaUnavailableError(unavailableMessage('no-device', 'the driver lists no device'), 'no-device', []);
-  }
+  if (loaded.devices.length === 0) throw unavailableError({ kind: 'none-listed' });
   return loaded;
 }
 
@@ -80,7 +77,8 @@ export function availability(): Availability {
       const { code, reason, message, tried } = error;
       return { available: false, code, reason, message, tried };
     }
-    const message = unavailableMessage('init-failed', error instanceof Error ? error.message : String(error));
-    return { available: false, code: 'ERR_CUDA_UNAVAILABLE', reason: 'init-failed', message, tried: [] };
+    const text = error instanceof Error ? error.message : String(error);
+    const { code, reason, message, tried } = unavailableError({ kind: 'query', text });
+    return { available: false, code, reason, message, tried };
   }
 }

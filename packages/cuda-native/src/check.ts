@@ -1,8 +1,25 @@
+import { buffer } from './builtins.js';
+
 /** Argument checks shared by the classes. The wording is sharp's. */
 
+/** Longer strings are cut: the message is to be read. */
+const LONGEST = 80;
+
+/** The name of its class. Looking for it may run code of the object, which may throw. */
+function className(value: object): string {
+  try {
+    const name: unknown = value.constructor?.name;
+    return typeof name === 'string' && name !== '' ? name : 'object';
+  } catch {
+    return 'object';
+  }
+}
+
 function received(value: unknown): string {
-  if (typeof value === 'object' && value !== null) return `${value.constructor?.name ?? 'object'} of type object`;
-  return `${String(value)} of type ${typeof value}`;
+  if (typeof value === 'object' && value !== null) return `${className(value)} of type object`;
+  if (typeof value === 'function') return `${className(value)} of type function`;
+  const text = String(value);
+  return `${text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text} of type ${typeof value}`;
 }
 
 /** The error for an argument of the wrong kind (TypeError) or outside what is allowed (RangeError). */
@@ -46,4 +63,17 @@ export function checkRange(byteOffset: unknown, byteLength: unknown, available: 
   if (byteLength > available - byteOffset) {
     throw invalid('byteLength', `integer between 1 and ${available - byteOffset}`, byteLength, RangeError);
   }
+}
+
+/**
+ * Checks that one ArrayBuffer can show `byteLength` bytes: 4 GiB at most on Node 20.
+ *
+ * @throws RangeError with the code `ERR_BUFFER_TOO_LARGE`
+ */
+export function checkBufferLength(byteLength: number, advice: string): void {
+  if (byteLength <= buffer.constants.MAX_LENGTH) return;
+  const error = new RangeError(
+    `Expected at most ${buffer.constants.MAX_LENGTH} bytes for one ArrayBuffer but received ${byteLength} bytes: ${advice}`,
+  );
+  throw Object.assign(error, { code: 'ERR_BUFFER_TOO_LARGE' });
 }

@@ -1,17 +1,9 @@
-import { getSystemErrorName } from 'node:util';
-
-/**
- * Marks instances so that `instanceof` also holds for errors of another copy of this package in the same process.
- * Matching on `code` is still the better test.
- */
-function isBranded(value: unknown, brand: symbol): boolean {
-  return typeof value === 'object' && value !== null && brand in value;
-}
-
-/** On the prototype, so that the stack, which is taken in Error's constructor, begins with it. */
-function nameErrors(ErrorClass: { prototype: Error }, name: string): void {
-  Object.defineProperty(ErrorClass.prototype, 'name', { value: name, configurable: true, writable: true });
-}
+import { util } from './builtins.js';
+import { diagnose } from './diagnosis/diagnose.js';
+import type { CudaUnavailableReason, Failure } from './diagnosis/diagnosis.js';
+import { gatherFacts } from './diagnosis/machine-facts.js';
+import { isBranded, nameErrors } from './error-brand.js';
+import { nvjpegFailure } from './nvjpeg-errors.js';
 
 const NATIVE_BRAND = Symbol.for('@zerohop/cuda-native/NativeUnavailableError');
 const UNAVAILABLE_BRAND = Symbol.for('@zerohop/cuda-native/CudaUnavailableError');
@@ -33,18 +25,6 @@ export class NativeUnavailableError extends Error {
     return isBranded(value, NATIVE_BRAND);
   }
 }
-
-/**
- * Why CUDA can't be used here: no binary of this package for the platform, no driver library, a driver without a
- * function we need, kernel module and library of different versions, no GPU, or another failure of `cuInit`.
- */
-export type CudaUnavailableReason =
-  | 'no-prebuild'
-  | 'no-driver'
-  | 'driver-too-old'
-  | 'driver-mismatch'
-  | 'no-device'
-  | 'init-failed';
 
 /** CUDA can't be used on this machine. */
 export class CudaUnavailableError extends Error {
@@ -79,7 +59,7 @@ export class CudaError extends Error {
   readonly code: string;
   /** The CUresult. */
   readonly status: number;
-  /** The driver function that failed. */
+  /** The driver function that failed; with `sticky`, the one that told of the loss. */
   readonly call: string;
   /** The device's ordinal, when the call had one. */
   readonly device: number | undefined;
@@ -99,6 +79,11 @@ export class CudaError extends Error {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return isBranded(value, CUDA_BRAND);
   }
+}
+
+/** @internal Whether the error says that a context is lost: then nothing of it can be, or need be, given back. */
+export function losesContext(error: unknown): boolean {
+  return error instanceof CudaError && error.sticky;
 }
 
 /** Something was used after it was closed. */
@@ -168,7 +153,7 @@ export class SharedMemoryError extends Error {
 
 /** What the addon reports of a failure. */
 export interface NativeFailure {
-  readonly source: 'cuda' | 'system' | 'unavailable' | 'shared-memory';
+  readonly source: 'cuda' | 'nvjpeg' | 'system' | 'unavailable' | 'shared-memory';
   readonly status: number;
   readonly call: string;
   readonly reason: string;
@@ -176,31 +161,40 @@ export interface NativeFailure {
   readonly device: number;
   readonly name: string;
   readonly text: string;
+  /** The context is lost. */
+  readonly sticky: boolean;
+  /** It was lost before, by `call`: the driver was not asked. */
+  readonly refused: boolean;
 }
 
-/**
- * After these the driver refuses every later call on the context ("the context cannot be used", "process must be
- * terminated and relaunched" in the description of CUresult).
- */
-const STICKY = new Set([214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810]);
+/** The error for a failure on the way to CUDA, after a look at this machine. */
+export function unavailableError(
+  failure: Failure,
+  tried: readonly string[] = [],
+  options?: ErrorOptions,
+): CudaUnavailableError {
+  const { reason, what, advice } = diagnose(failure, gatherFacts());
+  return new CudaUnavailableError(`CUDA is not available: ${what}. ${advice}`, reason, tried, options);
+}
 
-const ADVICE: Record<CudaUnavailableReason, string> = {
-  'no-prebuild': 'Use Linux with glibc on x64 or arm64',
-  'no-driver':
-    'Install the NVIDIA driver; in a container start it with --gpus all and NVIDIA_DRIVER_CAPABILITIES=compute,utility',
-  'driver-too-old': 'Update the NVIDIA driver (470 or newer)',
-  'driver-mismatch': 'The loaded kernel module and libcuda are of different driver versions: restart the machine',
-  'no-device': 'The driver sees no GPU: look at nvidia-smi and CUDA_VISIBLE_DEVICES',
-  'init-failed': 'Look at nvidia-smi and the kernel log',
-};
-
-/** The sentence for a machine without CUDA. */
-export function unavailableMessage(reason: CudaUnavailableReason, what: string): string {
-  return `CUDA is not available: ${what}. ${ADVICE[reason]}`;
+/** What the addon reports of a driver that does not load, does not start or has not the device. */
+function driverError({ reason, status, detail }: NativeFailure): CudaUnavailableError {
+  if (reason === 'no-such-device') return unavailableError({ kind: reason, text: detail });
+  const [text = '', ...tried] = detail.split('\n');
+  switch (reason) {
+    case 'not-loaded':
+      return unavailableError({ kind: reason, tried }, tried);
+    case 'missing-symbol':
+      return unavailableError({ kind: reason, symbol: text }, tried);
+    case 'none-listed':
+      return unavailableError({ kind: reason }, tried);
+    default:
+      return unavailableError({ kind: 'init', status, text }, tried);
+  }
 }
 
 function sharedMemoryError(failure: NativeFailure): SharedMemoryError {
-  const errno = failure.status === 0 ? '' : getSystemErrorName(-failure.status);
+  const errno = failure.status === 0 ? '' : util.getSystemErrorName(-failure.status);
   switch (failure.reason) {
     case 'full':
       return new SharedMemoryError(
@@ -232,11 +226,13 @@ function sharedMemoryError(failure: NativeFailure): SharedMemoryError {
 }
 
 function cudaError(failure: NativeFailure): CudaError {
-  const sticky = STICKY.has(failure.status);
+  const { sticky, refused } = failure;
   const where = failure.device >= 0 ? ` on device ${failure.device}` : '';
-  const detail = failure.detail === '' ? '' : `; ${failure.detail}`;
+  const detail = failure.detail === '' ? '' : `; ${failure.detail.trim()}`;
   const restart = sticky ? '. The CUDA context is lost: restart the process' : '';
-  return new CudaError(`${failure.call} failed: ${failure.name} (${failure.text})${detail}${where}${restart}`, {
+  const before = refused ? 'Not tried, since ' : '';
+  const message = `${before}${failure.call} failed: ${failure.name} (${failure.text})${detail}${where}${restart}`;
+  return new CudaError(message, {
     code: failure.name,
     status: failure.status,
     call: failure.call,
@@ -248,10 +244,7 @@ function cudaError(failure: NativeFailure): CudaError {
 /** Turns what the addon reports into the error that users see; the addon calls it. */
 export function errorFrom(failure: NativeFailure): Error {
   if (failure.source === 'cuda') return cudaError(failure);
-  if (failure.source === 'unavailable') {
-    const [what = '', ...tried] = failure.detail.split('\n');
-    const reason = failure.reason as CudaUnavailableReason;
-    return new CudaUnavailableError(unavailableMessage(reason, what), reason, tried);
-  }
+  if (failure.source === 'nvjpeg') return nvjpegFailure(failure);
+  if (failure.source === 'unavailable') return driverError(failure);
   return sharedMemoryError(failure);
 }

@@ -1,23 +1,11 @@
-import { binding, type MemoryHandle } from './binding.js';
+import { identify, partsOf } from './abi.js';
 import { checkRange } from './check.js';
 import type { Device } from './device.js';
 import { DisposedError } from './errors.js';
+import type { IpcMemHandle } from './ipc-handle.js';
+import type { MemoryHandle } from './native/handles.js';
+import { binding } from './native/load.js';
 import { closeInBackground, Resource } from './resource.js';
-
-/**
- * What another process needs to open device memory. `rawHandle` of a peer is untrusted input: the driver rejects most
- * forgeries, no more.
- */
-export interface IpcMemHandle {
-  /** The driver's CUipcMemHandle: 64 bytes. */
-  readonly rawHandle: Uint8Array;
-  /** Where the shared part starts, in bytes from the base of the allocation. */
-  readonly byteOffset: number;
-  /** Size of the whole allocation in bytes; the peer can reach all of it. */
-  readonly allocationByteLength: number;
-  /** The device that holds it, as `GPU-…`. */
-  readonly deviceUuid: string;
-}
 
 /** One allocation, shared by the DeviceMemory that owns it and its slices. */
 export interface Allocation {
@@ -28,6 +16,8 @@ export interface Allocation {
   readonly byteLength: number;
   /** Only of exportable allocations. */
   readonly rawHandle: Uint8Array | undefined;
+  /** What owns borrowed memory; kept alive with it. */
+  readonly keepAlive?: unknown;
 }
 
 /** A DeviceMemory as the streams need it. */
@@ -36,49 +26,76 @@ export interface DeviceMemoryParts {
   readonly resource: Resource;
   /** From the base of the allocation. */
   readonly byteOffset: number;
+  readonly byteLength: number;
 }
 
-let construct: (parts: DeviceMemoryParts, byteLength: number, owner: boolean) => DeviceMemory;
-let open: (memory: DeviceMemory) => DeviceMemoryParts;
+/** What memory is borrowed from: closing it closes what was borrowed. */
+interface Lender {
+  readonly closed: boolean;
+}
+
+let construct: (parts: DeviceMemoryParts, byteLength: number, lender?: Lender) => DeviceMemory;
 
 /** Wraps a new allocation, of which `byteLength` bytes from `byteOffset` are the user's. */
 export function ownDeviceMemory(allocation: Allocation, byteOffset: number, byteLength: number): DeviceMemory {
-  const resource = new Resource(() => binding().memFree(allocation.handle));
-  return construct({ allocation, resource, byteOffset }, byteLength, true);
+  return own(
+    allocation,
+    byteOffset,
+    byteLength,
+    `A DeviceMemory of ${byteLength} bytes on device ${allocation.device.ordinal}`,
+  );
+}
+
+/** Wraps somebody else's memory. Nothing leaks when it is never closed. */
+export function borrowDeviceMemory(allocation: Allocation): DeviceMemory {
+  return own(allocation, 0, allocation.byteLength, undefined);
+}
+
+/** Shows page-locked memory of the host as device memory: open for as long as that is, and in use when that is. */
+export function showPinnedMemory(allocation: Allocation, resource: Resource): DeviceMemory {
+  const { byteLength } = allocation;
+  return construct({ allocation, resource, byteOffset: 0, byteLength }, byteLength, resource);
+}
+
+function own(allocation: Allocation, byteOffset: number, byteLength: number, what: string | undefined): DeviceMemory {
+  const resource = new Resource('DeviceMemory', what, () => binding().memFree(allocation.handle));
+  return construct({ allocation, resource, byteOffset, byteLength }, byteLength);
 }
 
 /**
  * What is inside a DeviceMemory.
  *
+ * @throws TypeError when it is something else.
  * @throws DisposedError
  */
-export function deviceMemoryParts(memory: DeviceMemory): DeviceMemoryParts {
-  return open(memory);
+export function deviceMemoryParts(name: string, memory: unknown): DeviceMemoryParts {
+  return partsOf(name, 'DeviceMemory', memory);
 }
 
 /**
- * Memory on a device: an allocation, an opened IPC handle, or a slice of either. Slices borrow: they are closed with
- * the memory they come from, and closing a slice frees nothing.
+ * Memory on a device: an allocation, an opened IPC handle, somebody else's memory or page-locked memory (`Device.wrap`),
+ * or a slice of one of them. Slices borrow: they are closed with what they were taken from, and closing a slice frees nothing.
  */
 export class DeviceMemory {
   /** Size in bytes. */
   readonly byteLength: number;
   readonly #parts: DeviceMemoryParts;
-  readonly #owner: boolean;
+  /** What a slice was taken from, or page-locked memory; absent where closing this frees the memory. */
+  readonly #lender: Lender | undefined;
   #closed = false;
 
   static {
-    construct = (parts, byteLength, owner) => new DeviceMemory(parts, byteLength, owner);
-    open = (memory) => {
+    construct = (parts, byteLength, lender) => new DeviceMemory(parts, byteLength, lender);
+    identify(DeviceMemory, 'DeviceMemory', (memory: DeviceMemory) => {
       memory.#checkOpen();
       return memory.#parts;
-    };
+    });
   }
 
-  private constructor(parts: DeviceMemoryParts, byteLength: number, owner: boolean) {
+  private constructor(parts: DeviceMemoryParts, byteLength: number, lender: Lender | undefined) {
     this.#parts = parts;
     this.byteLength = byteLength;
-    this.#owner = owner;
+    this.#lender = lender;
   }
 
   /** The device that holds the memory. */
@@ -97,19 +114,20 @@ export class DeviceMemory {
   }
 
   get closed(): boolean {
-    return this.#closed || this.#parts.resource.closed;
+    return this.#closed || (this.#lender === undefined ? this.#parts.resource.closed : this.#lender.closed);
   }
 
   /**
-   * A part of this memory, borrowed: valid until the owner is closed. Does not block.
+   * A part of this memory, borrowed: valid until this is closed. Does not block.
    *
    * @throws TypeError | RangeError when the part does not lie inside.
    * @throws DisposedError
    */
   slice(byteOffset: number, byteLength: number): DeviceMemory {
     this.#checkOpen();
-    checkRange(byteOffset, byteLength, this.byteLength);
-    return construct({ ...this.#parts, byteOffset: this.#parts.byteOffset + byteOffset }, byteLength, false);
+    checkRange(byteOffset, byteLength, this.#parts.byteLength);
+    const inner = { ...this.#parts, byteOffset: this.#parts.byteOffset + byteOffset, byteLength };
+    return construct(inner, byteLength, this);
   }
 
   /**
@@ -143,7 +161,7 @@ export class DeviceMemory {
    */
   close(): Promise<void> {
     this.#closed = true;
-    return this.#owner ? this.#parts.resource.close() : Promise.resolve();
+    return this.#lender === undefined ? this.#parts.resource.close() : Promise.resolve();
   }
 
   /** Marks the memory closed and frees it once its work is over; a failure becomes a process warning. */

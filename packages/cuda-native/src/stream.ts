@@ -1,11 +1,26 @@
-import { binding, type StreamHandle } from './binding.js';
-import { checkInteger, checkOptions, invalid } from './check.js';
+import { identify } from './abi.js';
+import { captureGraph } from './capture.js';
+import { checkInteger, invalid } from './check.js';
+import { warnOfCleanup } from './cleanup-warning.js';
+import type { Copy2d } from './copy2d.js';
 import type { Device } from './device.js';
-import { DisposedError } from './errors.js';
-import { DeviceMemory, type DeviceMemoryParts, deviceMemoryParts } from './memory.js';
-import { PinnedMemory, pinnedMemoryOf } from './pinned-memory.js';
-import { closeInBackground, type Queue, type Resource } from './resource.js';
-import { holdSharedMemory, sharedMemoryOf } from './shared-memory.js';
+import { BusyError, DisposedError } from './errors.js';
+import { type Event, eventParts } from './event.js';
+import { type Graph, graphParts } from './graph.js';
+import type { Kernel } from './kernel.js';
+import type { Arguments, Signature } from './kernel-signature.js';
+import { type LaunchConfig, prepareLaunch } from './launch.js';
+import { watchLeak } from './leaks.js';
+import type { DeviceMemory } from './memory.js';
+import type { StreamHandle } from './native/handles.js';
+import { binding } from './native/load.js';
+import type { PinnedMemory } from './pinned-memory.js';
+import { closeInBackground } from './resource.js';
+import { checkSameDevice } from './stream-checks.js';
+import { copy, copy2d, copyToDevice, copyToHost, partsOnDevice } from './stream-copies.js';
+import type { StreamParts } from './stream-parts.js';
+import { untilAborted } from './until-aborted.js';
+import { checkNoCapture, isCapturing, WorkQueue } from './work-queue.js';
 
 let construct: (device: Device, handle: StreamHandle) => Stream;
 
@@ -13,46 +28,34 @@ export function openStream(device: Device, handle: StreamHandle): Stream {
   return construct(device, handle);
 }
 
-function hostBytes(name: string, value: unknown): Uint8Array {
-  if (value instanceof PinnedMemory) return new Uint8Array(value.buffer);
-  if (!ArrayBuffer.isView(value)) throw invalid(name, 'ArrayBufferView or PinnedMemory', value);
-  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
-}
-
-function checkSameLength(dst: { byteLength: number }, src: { byteLength: number }): void {
-  if (dst.byteLength !== src.byteLength) {
-    throw new RangeError(
-      `Expected src and dst of equal byteLength but received ${src.byteLength} and ${dst.byteLength} bytes`,
-    );
-  }
-}
-
 /**
- * An ordered queue of work on a device. Methods that enqueue do not block; `done()` waits for what was enqueued.
- * Memory that enqueued work uses stays allocated until that work is over, also when it is closed meanwhile.
+ * An ordered queue of work on a device. Methods that enqueue do not block; `done()` waits for what was enqueued. What
+ * enqueued work uses stays until that work is over, also when it is closed meanwhile.
  */
 export class Stream {
   readonly device: Device;
-  readonly #handle: StreamHandle;
-  /** Numbers the enqueued work; a resource is in use until the number of its last work is over. */
-  #enqueued = 0;
-  /** The number up to which work is known to be over without an error. */
-  #finished = 0;
-  /** Copies through the staging buffers that are not over: their last parts may not be enqueued yet. */
-  #staging = 0;
-  readonly #inUse = new Map<Resource, number>();
-  /** The tail of the copies through the staging buffers, which run one after the other. */
-  #staged: Promise<void> = Promise.resolve();
+  readonly #parts: StreamParts;
+  readonly #unwatch: () => void;
   #closing: Promise<void> | undefined;
-  readonly #queue: Queue = { settled: () => this.#settled() };
 
   static {
     construct = (device, handle) => new Stream(device, handle);
+    identify(Stream, 'Stream', (stream: Stream): StreamParts => {
+      stream.#checkIdle();
+      return stream.#parts;
+    });
   }
 
   private constructor(device: Device, handle: StreamHandle) {
     this.device = device;
-    this.#handle = handle;
+    const work = new WorkQueue(
+      () => binding().streamWait(handle),
+      () => binding().streamSynchronize(handle),
+    );
+    this.#parts = { handle, device, work };
+    // Memory that lives on would otherwise keep the queue, and with it all that the stream ever used.
+    const letGo = () => void work.settled().catch(warnOfCleanup);
+    this.#unwatch = watchLeak(this, 'Stream', `A Stream on device ${device.ordinal}`, letGo);
   }
 
   get closed(): boolean {
@@ -65,85 +68,60 @@ export class Stream {
    * From pinned memory (a `PinnedMemory`, or a view of its buffer) the copy is only enqueued and the promise is already
    * resolved: leave `src` alone until `done()`. Any other buffer goes through a staging buffer off the JS thread, and
    * the promise resolves when the bytes are on the device; leave `src` alone until then, and await it before enqueueing
-   * work that depends on it.
+   * work that depends on it. Transferring its buffer (postMessage, structuredClone) or growing its WebAssembly memory
+   * meanwhile frees it under the copy and can end the process. Wrong arguments and a closed object are thrown at once.
    *
    * @throws TypeError | RangeError for wrong arguments.
    * @throws DisposedError
+   * @throws BusyError for other than pinned memory during a capture.
    * @throws CudaError
    */
   copyToDevice(dst: DeviceMemory, src: ArrayBufferView | PinnedMemory): Promise<void> {
-    const to = this.#deviceParts('dst', dst);
-    const from = hostBytes('src', src);
-    checkSameLength(dst, from);
-    const pinned = pinnedMemoryOf(from.buffer);
-    const { handle } = to.allocation;
-    if (pinned !== undefined) {
-      this.#use(to.resource, pinned.resource);
-      binding().streamCopyToDevice(
-        this.#handle,
-        handle,
-        to.byteOffset,
-        pinned.handle,
-        from.byteOffset,
-        from.byteLength,
-      );
-      return Promise.resolve();
-    }
-    return this.#stage(to.resource, from.buffer, () =>
-      binding().streamUpload(this.#handle, handle, to.byteOffset, from),
-    );
+    this.#checkOpen();
+    return copyToDevice(this.#parts, dst, src);
   }
 
   /**
    * Copies `src` to `dst`; both have the same size in bytes.
    *
    * Into pinned memory the copy is only enqueued and the promise is already resolved: the bytes are there after
-   * `done()`. Into any other buffer the promise resolves when the bytes are there.
+   * `done()`. Into any other buffer the promise resolves when the bytes are there; leave
+   * `dst` alone until then, as `src` of `copyToDevice`. Wrong arguments and a closed object are thrown at once.
    *
    * @throws TypeError | RangeError for wrong arguments.
    * @throws DisposedError
+   * @throws BusyError for other than pinned memory during a capture.
    * @throws CudaError
    */
   copyToHost(dst: ArrayBufferView | PinnedMemory, src: DeviceMemory): Promise<void> {
-    const from = this.#deviceParts('src', src);
-    const to = hostBytes('dst', dst);
-    checkSameLength(to, src);
-    const pinned = pinnedMemoryOf(to.buffer);
-    const { handle } = from.allocation;
-    if (pinned !== undefined) {
-      this.#use(from.resource, pinned.resource);
-      binding().streamCopyToHost(this.#handle, pinned.handle, to.byteOffset, handle, from.byteOffset, to.byteLength);
-      return Promise.resolve();
-    }
-    return this.#stage(from.resource, to.buffer, () =>
-      binding().streamDownload(this.#handle, to, handle, from.byteOffset),
-    );
+    this.#checkOpen();
+    return copyToHost(this.#parts, dst, src);
   }
 
   /**
-   * Enqueues a copy between two places of the same size on this device. Does not block.
+   * Enqueues a copy between two places of the same size, of which at least one is on this device; the other may be on
+   * another device (directly where `device.canAccessPeer`, else by way of the host). Does not block.
    *
    * @throws TypeError | RangeError for wrong arguments, also when the two overlap.
    * @throws DisposedError
    * @throws CudaError
    */
   copy(dst: DeviceMemory, src: DeviceMemory): void {
-    const to = this.#deviceParts('dst', dst);
-    const from = this.#deviceParts('src', src);
-    checkSameLength(dst, src);
-    const distance = dst.address > src.address ? dst.address - src.address : src.address - dst.address;
-    if (distance < BigInt(src.byteLength)) {
-      throw new RangeError(`Expected src and dst that do not overlap but received addresses ${distance} bytes apart`);
-    }
-    this.#use(to.resource, from.resource);
-    binding().streamCopy(
-      this.#handle,
-      to.allocation.handle,
-      to.byteOffset,
-      from.allocation.handle,
-      from.byteOffset,
-      src.byteLength,
-    );
+    this.#checkOpen();
+    copy(this.#parts, dst, src);
+  }
+
+  /**
+   * Enqueues a copy of a rectangle between rows of two pitches, such as from a pitched image to a contiguous tensor: on
+   * this device, or between it and pinned memory. Does not block.
+   *
+   * @throws TypeError | RangeError for wrong arguments, also when rows overlap.
+   * @throws DisposedError
+   * @throws CudaError
+   */
+  copy2d(copy: Copy2d): void {
+    this.#checkOpen();
+    copy2d(this.#parts, copy);
   }
 
   /**
@@ -154,10 +132,90 @@ export class Stream {
    * @throws CudaError
    */
   fill(dst: DeviceMemory, byte: number): void {
-    const to = this.#deviceParts('dst', dst);
+    this.#checkOpen();
+    const to = partsOnDevice('dst', this.device, dst);
     checkInteger('byte', byte, 0, 255);
-    this.#use(to.resource);
-    binding().streamFill(this.#handle, to.allocation.handle, to.byteOffset, dst.byteLength, byte);
+    this.#parts.work.use(to.resource);
+    binding().streamFill(this.#parts.handle, to.allocation.handle, to.byteOffset, to.byteLength, byte);
+  }
+
+  /**
+   * Enqueues a launch of a kernel. `args` are copied before the call returns. Does not block.
+   *
+   * @throws TypeError | RangeError for wrong arguments, such as sizes over the limits.
+   * @throws DisposedError
+   * @throws CudaError
+   */
+  launch<S extends Signature>(kernel: Kernel<S>, config: LaunchConfig, ...args: Arguments<S>): void {
+    this.#checkOpen();
+    const prepared = prepareLaunch(kernel, config, args);
+    checkSameDevice('kernel', this.device, prepared.kernel.device);
+    this.#parts.work.use(...prepared.resources);
+    binding().streamLaunch(this.#parts.handle, prepared.kernel.handle, prepared.kernel.layout.byteLength);
+  }
+
+  /**
+   * Enqueues all work of a graph. Does not block.
+   *
+   * @throws TypeError | RangeError for wrong arguments.
+   * @throws DisposedError also when something that the graph uses is closed.
+   * @throws CudaError
+   */
+  launchGraph(graph: Graph): void {
+    this.#checkOpen();
+    const { device, handle, resources } = graphParts('graph', graph);
+    checkSameDevice('graph', this.device, device);
+    this.#parts.work.use(...resources);
+    binding().streamLaunchGraph(this.#parts.handle, handle);
+  }
+
+  /**
+   * Puts an event behind all work enqueued so far. Does not block.
+   *
+   * @throws TypeError | RangeError for wrong arguments, also for an event of another device.
+   * @throws DisposedError
+   * @throws CudaError
+   */
+  record(event: Event): void {
+    this.#checkOpen();
+    const { handle, device, resource } = eventParts('event', event);
+    checkSameDevice('event', this.device, device);
+    this.#parts.work.use(resource);
+    binding().streamRecord(this.#parts.handle, handle);
+  }
+
+  /**
+   * Lets the work enqueued from now on wait for an event, as it was last recorded, of any stream and device. The JS
+   * thread does not wait.
+   *
+   * @throws TypeError for wrong arguments.
+   * @throws DisposedError
+   * @throws CudaError
+   */
+  wait(event: Event): void {
+    this.#checkOpen();
+    const { handle, resource } = eventParts('event', event);
+    this.#parts.work.use(resource);
+    binding().streamWaitEvent(this.#parts.handle, handle);
+  }
+
+  /**
+   * Makes a graph of what `work` enqueues on this stream, and on streams that wait for its events, instead of running it.
+   * `work` is called once, when copies through the staging buffers are over, and must enqueue synchronously; host memory
+   * that it copies from or to must be pinned. The graph is made ready off the JS thread.
+   *
+   * @throws TypeError for wrong arguments, also when `work` gives a promise.
+   * @throws DisposedError
+   * @throws BusyError during another capture.
+   * @throws CudaError
+   * @throws what `work` throws; the stream can be used again.
+   */
+  async capture(work: () => void): Promise<Graph> {
+    this.#checkIdle();
+    if (typeof work !== 'function') throw invalid('work', 'function', work);
+    await this.#parts.work.allEnqueued();
+    this.#checkIdle();
+    return captureGraph(this.#parts, work);
   }
 
   /**
@@ -165,20 +223,12 @@ export class Stream {
    *
    * @param options.signal gives up waiting, not the work: the promise rejects with `signal.reason`.
    * @throws DisposedError
+   * @throws BusyError during a capture.
    * @throws CudaError when the work failed; `sticky` says whether the context is lost.
    */
   async done(options: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
-    this.#checkOpen();
-    checkOptions(options);
-    const { signal } = options;
-    if (signal === undefined) return this.#wait();
-    signal.throwIfAborted();
-    const waiting = this.#wait();
-    await new Promise<void>((resolve, reject) => {
-      const abort = () => reject(signal.reason as Error);
-      signal.addEventListener('abort', abort, { once: true });
-      waiting.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
-    });
+    this.#checkIdle();
+    return untilAborted(options, () => this.#parts.work.wait());
   }
 
   /**
@@ -186,33 +236,40 @@ export class Stream {
    * only when something was enqueued since the last yes.
    *
    * @throws DisposedError
+   * @throws BusyError during a capture.
    * @throws CudaError when the work failed.
    */
   query(): boolean {
-    this.#checkOpen();
-    if (this.#staging > 0) return false;
-    if (this.#finished === this.#enqueued) return true;
-    const over = binding().streamQuery(this.#handle);
-    if (over) this.#finish(this.#enqueued);
+    this.#checkIdle();
+    if (this.#parts.work.staging) return false;
+    if (this.#parts.work.idle) return true;
+    const over = binding().streamQuery(this.#parts.handle);
+    if (over) this.#parts.work.finishAll();
     return over;
   }
 
   /**
    * Waits for the enqueued work, then gives the stream back. Closing twice is fine.
    *
+   * @throws BusyError during a capture.
    * @throws CudaError when the driver refuses.
    */
   close(): Promise<void> {
-    this.#closing ??= this.#wait()
-      // How the work ended is done()'s business; the stream is given back in any case.
-      .catch(() => this.#retire(this.#enqueued))
-      .then(() => binding().streamDestroy(this.#handle));
+    if (this.#closing === undefined) {
+      const { handle, work } = this.#parts;
+      if (isCapturing()) return Promise.reject(new BusyError('Work is being captured on this thread'));
+      this.#unwatch();
+      // How the work ended is done()'s business.
+      this.#closing = work.end().then(() => binding().streamDestroy(handle));
+    }
     return this.#closing;
   }
 
   /** Marks the stream closed and gives it back once its work is over; a failure becomes a process warning. */
   [Symbol.dispose](): void {
-    closeInBackground(this.close());
+    // What is captured is enqueued synchronously: it is over by then.
+    if (isCapturing()) queueMicrotask(() => closeInBackground(this.close()));
+    else closeInBackground(this.close());
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -223,72 +280,9 @@ export class Stream {
     if (this.closed) throw new DisposedError('Stream');
   }
 
-  #deviceParts(name: string, memory: unknown): DeviceMemoryParts {
+  /** For what can't be captured. */
+  #checkIdle(): void {
     this.#checkOpen();
-    if (!(memory instanceof DeviceMemory)) throw invalid(name, 'DeviceMemory', memory);
-    const parts = deviceMemoryParts(memory);
-    if (parts.allocation.device !== this.device) {
-      throw new RangeError(
-        `Expected memory on device ${this.device.ordinal} for ${name} but received memory on device ` +
-          `${parts.allocation.device.ordinal}`,
-      );
-    }
-    return parts;
-  }
-
-  #use(...resources: Resource[]): void {
-    this.#enqueued += 1;
-    for (const resource of resources) {
-      this.#inUse.set(resource, this.#enqueued);
-      resource.queues.add(this.#queue);
-    }
-  }
-
-  #finish(last: number): void {
-    this.#finished = Math.max(this.#finished, last);
-    this.#retire(last);
-  }
-
-  /** Lets go of the resources whose last work has a number up to `last`. */
-  #retire(last: number): void {
-    for (const [resource, number] of this.#inUse) {
-      if (number > last) continue;
-      this.#inUse.delete(resource);
-      resource.queues.delete(this.#queue);
-    }
-  }
-
-  async #wait(): Promise<void> {
-    const last = this.#enqueued;
-    await this.#staged;
-    await binding().streamWait(this.#handle);
-    this.#finish(last);
-  }
-
-  async #settled(): Promise<void> {
-    const last = this.#enqueued;
-    try {
-      await (this.#closing ?? this.#wait());
-    } catch {
-      // The work failed, which ends it as well; done() is where it is reported.
-      this.#retire(last);
-    }
-  }
-
-  /** Runs a copy of ordinary memory behind the ones before it, and keeps both of its ends alive meanwhile. */
-  #stage(resource: Resource, buffer: ArrayBufferLike, copy: () => Promise<void>): Promise<void> {
-    this.#use(resource);
-    const shared = sharedMemoryOf(buffer);
-    const release = shared === undefined ? undefined : holdSharedMemory(shared);
-    this.#staging += 1;
-    const copied = this.#staged.then(copy).finally(() => {
-      this.#staging -= 1;
-    });
-    this.#staged = copied
-      .catch(() => {
-        // Reported by the promise that the caller has.
-      })
-      .finally(release);
-    return copied;
+    checkNoCapture();
   }
 }

@@ -51,9 +51,34 @@ export interface TensorSpec<D extends Datatype = Datatype> {
   /** Maximum shape in elements, row-major, outermost first; every dimension is positive. */
   readonly shape: readonly number[];
   readonly kind: MemoryKind;
-  /** The device that holds the blocks, when `kind` is `'cuda'`. */
+  /** The device that holds the blocks when `kind` is `'cuda'`, or that reaches host blocks as `deviceMemory`. */
   readonly device?: Device | undefined;
 }
+
+/**
+ * What another thread needs to see a block's bytes; survives `postMessage`. It says where the bytes are and keeps nothing
+ * alive: whoever sends it holds the block until the other side is done.
+ */
+export type BlockHandle<D extends Datatype = Datatype> = {
+  readonly name: string;
+  readonly datatype: D;
+  readonly shape: readonly number[];
+  readonly byteLength: number;
+} & (
+  | {
+      /** In POSIX shared memory, from `byteOffset` of the region `key`. */
+      readonly kind: 'host';
+      readonly key: string;
+      readonly byteOffset: number;
+    }
+  | {
+      /** In device memory, at an address of the process `processId`, whose threads have it in common. */
+      readonly kind: 'cuda';
+      readonly deviceUuid: string;
+      readonly address: bigint;
+      readonly processId: number;
+    }
+);
 
 /** One tensor's memory, borrowed for as long as the lease that gave it. Dense, row-major, little-endian. */
 export interface TensorBlock<D extends Datatype = Datatype> {
@@ -65,9 +90,16 @@ export interface TensorBlock<D extends Datatype = Datatype> {
   readonly device?: Device | undefined;
   /** A slice of device memory for `'cuda'`, a view of host memory for `'host'`. Borrowed: valid until the lease ends. */
   readonly memory: DeviceMemory | Uint8Array;
+  /**
+   * The same bytes as kernels reach them, borrowed as `memory` is: `memory` itself for `'cuda'`, the page-locked mapping of
+   * host memory that is registered with `device`; else undefined. Host memory is then to be used when `stream` is idle.
+   */
+  readonly deviceMemory?: DeviceMemory | undefined;
   /** What another thread or process opens to see the same bytes; only for POSIX shared memory. */
   readonly shm?: { readonly key: string; readonly byteOffset: number; readonly byteLength: number } | undefined;
-  /** The slot's stream, used when a call gives none. Only for `'cuda'`. */
+  /** What a worker thread opens to see the same bytes (`openBlock`); reading it throws for memory that no other thread has. */
+  readonly handle?: BlockHandle<D>;
+  /** The slot's stream, used when a call gives none. Only where there is `deviceMemory`. */
   readonly stream?: Stream | undefined;
   /** Keeps the block out of circulation until `work` has settled, however it settles. */
   hold(work: Promise<unknown>): void;
