@@ -1,7 +1,9 @@
 import { describeTier } from '@zerohop/test-support';
 import { buildFakeLibcuda } from '../fake-libcuda/build.mjs';
-import { deviceSuite } from '../suites/device-suite.js';
+import { deviceSuites } from '../suites/device-suites.js';
+import { peerSuite } from '../suites/peer-suite.js';
 
 process.env.ZEROHOP_LIBCUDA = buildFakeLibcuda();
 
-describeTier('driver', 'on the fake driver', deviceSuite);
+describeTier('driver', 'on the fake driver', deviceSuites);
+describeTier('driver', 'two devices of the fake driver', peerSuite);

@@ -10,7 +10,7 @@ function fail(call: string, status: number): void {
 }
 
 function recover(): void {
-  delete process.env.ZEROHOP_FAKE_FAIL;
+  process.env.ZEROHOP_FAKE_FAIL = '';
 }
 
 afterEach(recover);
@@ -30,11 +30,11 @@ describeTier('driver', 'errors of the driver', () => {
     ['cuMemHostAlloc', () => device.allocPinned(16)],
     ['cuCtxGetCurrent', () => device.alloc(16)],
     ['cuCtxSetCurrent', () => device.alloc(16)],
-    ['cuStreamCreate', async () => device.createStream()],
+    ['cuStreamCreateWithPriority', async () => device.createStream()],
     ['cuMemGetInfo', async () => device.memoryInfo()],
     ['cuDeviceGetUuid', () => Device.open(1)],
     ['cuDevicePrimaryCtxRetain', () => Device.open(1)],
-    ['cuStreamCreate', () => Device.open(1)],
+    ['cuStreamCreateWithPriority', () => Device.open(1)],
   ])('name %s, and leave nothing behind', async (call, operation) => {
     const { free } = device.memoryInfo();
     fail(call, 1);
@@ -92,6 +92,56 @@ describeTier('driver', 'errors of the driver', () => {
     await stream.close();
   });
 
+  it('of asking whether work is over do not end it: what it uses stays until then', async () => {
+    const stream = device.createStream();
+    const memory = await device.alloc(16);
+    const pinned = await device.allocPinned(16);
+    process.env.ZEROHOP_FAKE_WORK_DELAY_US = '30000';
+    stream.fill(memory, 3);
+    await stream.copyToHost(pinned, memory);
+    const bytes = new Uint8Array(pinned.buffer);
+    fail('cuStreamQuery', 1);
+    // The fake driver answers a free under queued work with a lost context.
+    await memory.close();
+    expect(bytes[15]).toBe(3);
+    await Promise.all([pinned.close(), stream.close()]);
+    recover();
+    process.env.ZEROHOP_FAKE_WORK_DELAY_US = '';
+    expect(device.contextLost).toBe(false);
+  });
+
+  it('of asking in every way leave the memory where it is', async () => {
+    const stream = device.createStream();
+    const memory = await device.alloc(16);
+    process.env.ZEROHOP_FAKE_WORK_DELAY_US = '30000';
+    stream.fill(memory, 3);
+    process.env.ZEROHOP_FAKE_FAIL = 'cuStreamQuery=1,cuStreamSynchronize=1';
+    await expect(memory.close()).rejects.toMatchObject({ call: 'cuStreamSynchronize' });
+    recover();
+    process.env.ZEROHOP_FAKE_WORK_DELAY_US = '';
+    await stream.close();
+    expect(device.contextLost).toBe(false);
+  });
+
+  it('in the middle of a copy leave no buffer to the next one that is still in use', async () => {
+    const byteLength = 5 << 20;
+    await using stream = device.createStream();
+    await using memory = await device.alloc(byteLength);
+    await stream.copyToDevice(memory, new Uint8Array(byteLength).fill(1));
+    process.env.ZEROHOP_FAKE_WORK_DELAY_US = '30000';
+    fail('cuEventRecord', 1);
+    await expect(stream.copyToHost(new Uint8Array(byteLength), memory)).rejects.toMatchObject({
+      call: 'cuEventRecord',
+    });
+    recover();
+    // What the failed copy still writes must not get into this one.
+    await stream.copyToDevice(memory, new Uint8Array(byteLength).fill(2));
+    process.env.ZEROHOP_FAKE_WORK_DELAY_US = '';
+    const bytes = new Uint8Array(byteLength);
+    await stream.copyToHost(bytes, memory);
+    expect(bytes.every((byte) => byte === 2)).toBe(true);
+  });
+
   // Last: the context stays lost for the rest of the process.
   it('that lose the context say so', async () => {
     const stream = device.createStream();
@@ -101,6 +151,7 @@ describeTier('driver', 'errors of the driver', () => {
     stream.fill(memory, 1);
     await expect(stream.done()).rejects.toMatchObject({ code: 'CUDA_ERROR_ILLEGAL_ADDRESS', sticky: true });
     await expect(device.alloc(16)).rejects.toThrow('The CUDA context is lost: restart the process');
+    expect(device.contextLost).toBe(true);
     await expect(memory.close()).rejects.toMatchObject({ sticky: true });
     await expect(stream.close()).rejects.toMatchObject({ sticky: true });
   });

@@ -4,19 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeTier } from '@zerohop/test-support';
 import { afterEach, expect, it } from 'vitest';
-import { Device } from '../../src/index.js';
+import { Device, DisposedError } from '../../src/index.js';
 import { buildFakeLibcuda } from '../fake-libcuda/build.mjs';
+import { failureOf, fixture } from '../suites/on-device.js';
+import { runCollected } from '../support/collected.js';
+import { delayWork, resetFake } from '../support/fake-driver.js';
 
 process.env.ZEROHOP_LIBCUDA = buildFakeLibcuda();
 
-/** Makes every piece of work on a stream take `ms`. */
-function delayWork(ms: number): void {
-  process.env.ZEROHOP_FAKE_WORK_DELAY_US = String(ms * 1000);
-}
-
-afterEach(() => {
-  for (const name of Object.keys(process.env)) if (name.startsWith('ZEROHOP_FAKE_')) delete process.env[name];
-});
+afterEach(resetFake);
 
 describeTier('driver', 'work in flight', () => {
   it('keeps the memory it uses until it is over', async () => {
@@ -148,10 +144,7 @@ describeTier('driver', 'work in flight', () => {
   });
 
   it('gives back all that it took from the driver', async () => {
-    const log = join(tmpdir(), `zerohop-calls-${process.pid}`);
-    const device = await Device.open(0);
-    process.env.ZEROHOP_FAKE_LOG = log;
-    try {
+    const ended = await runCollected(`
       for (let round = 0; round < 20; round += 1) {
         const stream = device.createStream();
         const memory = await device.alloc(4096, { exportable: round % 2 === 0 });
@@ -159,24 +152,102 @@ describeTier('driver', 'work in flight', () => {
         const small = memory.slice(0, 4096);
         await stream.copyToDevice(small, pinned);
         await stream.copyToDevice(small, new Uint8Array(4096));
-        delayWork(round % 4);
+        process.env.ZEROHOP_FAKE_WORK_DELAY_US = String((round % 4) * 1000);
         stream.fill(small, 1);
         await Promise.all([stream.done(), memory.close(), pinned.close(), stream.close()]);
       }
-      const count = (name: string) =>
-        readFileSync(log, 'utf8')
-          .split('\n')
-          .filter((call) => call === name).length;
-      // An event whose wait ended after its stream was closed goes a moment later.
-      await expect.poll(() => count('cuEventDestroy')).toBe(count('cuEventCreate'));
-      expect(count('cuMemAlloc')).toBe(20);
-      expect(count('cuMemFree')).toBe(20);
-      expect(count('cuMemHostAlloc')).toBe(20 + 2 * 20);
-      expect(count('cuMemFreeHost')).toBe(count('cuMemHostAlloc'));
-      expect(count('cuStreamDestroy')).toBe(count('cuStreamCreate'));
-      expect(count('cuEventCreate')).toBeGreaterThanOrEqual(2 * 20);
+      const { bytes, memory, pinned, stream } = live();
+      console.log([bytes, memory, pinned, stream].join());
+      // An event whose wait ended after its stream was closed goes with the stream.
+      console.log(await collected(() => total() === 1));
+    `);
+    expect(ended.stderr).toBe('');
+    expect(ended.stdout).toBe('0,0,0,1\ntrue\n');
+  });
+
+  it('keeps an event that is waited for until the wait is over', async () => {
+    const device = await Device.open(0);
+    const stream = device.createStream();
+    await using memory = await device.alloc(16);
+    const event = device.createEvent();
+    delayWork(50);
+    stream.fill(memory, 1);
+    stream.record(event);
+    const waiting = event.done();
+    // The stream can't say when its work is over: only the wait itself is left to keep the event.
+    process.env.ZEROHOP_FAKE_FAIL = 'cuStreamQuery=1';
+    await Promise.all([waiting, event.close()]);
+    process.env.ZEROHOP_FAKE_FAIL = '';
+    await stream.close();
+  });
+
+  it('keeps a module whose kernel is being looked up', async () => {
+    const device = await Device.open(0);
+    const module = await device.loadModule(fixture('kernels.ptx'));
+    process.env.ZEROHOP_FAKE_CALL_DELAY_US = 'cuFuncLoad=50000';
+    const looking = failureOf(() => module.kernel('spin', ['u64']));
+    await module.close();
+    // Found, though nobody wants it any more: a module unloaded meanwhile would be an error of the driver.
+    expect(await looking).toBeInstanceOf(DisposedError);
+  });
+
+  it('keeps what a graph uses while it is made ready', async () => {
+    const log = join(tmpdir(), `zerohop-graph-calls-${process.pid}`);
+    const device = await Device.open(0);
+    const stream = device.createStream();
+    const memory = await device.alloc(64);
+    const module = await device.loadModule(fixture('kernels.ptx'));
+    const fill = await module.kernel('fill_u32', ['pointer', 'u32', 'u32']);
+    process.env.ZEROHOP_FAKE_CALL_DELAY_US = 'cuGraphInstantiateWithFlags=50000';
+    process.env.ZEROHOP_FAKE_LOG = log;
+    try {
+      const capturing = stream.capture(() => stream.launch(fill, { grid: 1, block: 16 }, memory, 1, 16));
+      // Past the capture itself, into what happens off the JS thread.
+      await expect.poll(() => readFileSync(log, 'utf8')).toContain('cuGraphInstantiateWithFlags');
+      await Promise.all([module.close(), memory.close()]);
+      const graph = await capturing;
+      const calls = readFileSync(log, 'utf8')
+        .split('\n')
+        .map((call) => call.split(' ')[0]);
+      expect(calls.indexOf('cuModuleUnload')).toBeGreaterThan(calls.indexOf('cuGraphUpload'));
+      expect(calls.indexOf('cuMemFree')).toBeGreaterThan(calls.indexOf('cuGraphUpload'));
+      expect(() => stream.launchGraph(graph)).toThrow(DisposedError);
+      await graph.close();
     } finally {
       rmSync(log, { force: true });
     }
+    await stream.close();
+  });
+
+  it('of a graph that could not be made ready is given back', async () => {
+    const report = join(tmpdir(), `zerohop-graph-live-${process.pid}`);
+    const device = await Device.open(0);
+    const stream = device.createStream();
+    await using memory = await device.alloc(64);
+    process.env.ZEROHOP_FAKE_REPORT = report;
+    try {
+      const graphs = () => {
+        const { graph, exec } = JSON.parse(readFileSync(report, 'utf8')) as Record<string, number>;
+        return [graph, exec];
+      };
+      for (const call of ['cuGraphInstantiateWithFlags', 'cuGraphUpload', 'cuStreamSynchronize']) {
+        process.env.ZEROHOP_FAKE_FAIL = `${call}=2`;
+        const failed = failureOf(() => stream.capture(() => stream.fill(memory, 1)));
+        expect(await failed).toMatchObject({ code: 'CUDA_ERROR_OUT_OF_MEMORY', call });
+        await expect.poll(graphs).toEqual([0, 0]);
+      }
+      process.env.ZEROHOP_FAKE_FAIL = '';
+      const thrown = failureOf(() =>
+        stream.capture(() => {
+          stream.fill(memory, 1);
+          throw new Error('changed my mind');
+        }),
+      );
+      expect(await thrown).toMatchObject({ message: 'changed my mind' });
+      await expect.poll(graphs).toEqual([0, 0]);
+    } finally {
+      rmSync(report, { force: true });
+    }
+    await stream.close();
   });
 });

@@ -1,221 +1,204 @@
-// Initialisation, devices, contexts, and the switches of the environment.
-#define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdatomic.h>
+// Initialisation, devices, and what holds for a whole context.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 
-#include "fake_cuda.h"
+#include "state.h"
 
-static atomic_bool initialised;
-static atomic_int lost;
-static struct Context contexts[MAX_DEVICES];
-static _Thread_local CUcontext current;
+int driver_version(void) { return (int)env_number("ZEROHOP_FAKE_VERSION", DRIVER_VERSION); }
 
-long env_number(const char* name, long otherwise) {
-  const char* text = getenv(name);
-  return text != NULL && *text != '\0' ? strtol(text, NULL, 10) : otherwise;
+int device_count(void) {
+  const long wanted = env_number("ZEROHOP_FAKE_DEVICES", 2);
+  return wanted > MAX_DEVICES ? MAX_DEVICES : (int)wanted;
 }
 
-static void sleep_us(long us) {
-  if (us <= 0) return;
-  struct timespec time = {us / 1000000, us % 1000000 * 1000};
-  nanosleep(&time, NULL);
-}
+size_t device_memory(void) { return (size_t)env_number("ZEROHOP_FAKE_MEMORY_MIB", 1024) << 20; }
 
-// The code that ZEROHOP_FAKE_FAIL asks for.
-static CUresult injected(const char* function) {
-  const char* list = getenv("ZEROHOP_FAKE_FAIL");
-  const size_t length = strlen(function);
-  while (list != NULL && *list != '\0') {
-    if (strncmp(list, function, length) == 0 && list[length] == '=') return atoi(list + length + 1);
-    list = strchr(list, ',');
-    if (list != NULL) ++list;
+static bool mig(void) { return env_number("ZEROHOP_FAKE_MIG", 0) != 0; }
+
+// A CUdevice is a device of the machine; ordinals count those that CUDA_VISIBLE_DEVICES lists, in its order.
+static bool exists(CUdevice device) { return device >= 0 && device < device_count(); }
+
+// The device that an ordinal stands for, or -1. As the real driver, the list ends at the first entry that is no device.
+static CUdevice visible(int ordinal) {
+  const char* list = env_text("CUDA_VISIBLE_DEVICES");
+  if (list == NULL) return exists(ordinal) ? ordinal : -1;
+  for (int i = 0; i <= ordinal; ++i) {
+    char* end;
+    const long device = strtol(list, &end, 10);
+    if (end == list || !exists((CUdevice)device)) return -1;
+    if (i == ordinal) return (CUdevice)device;
+    if (*end != ',') return -1;
+    list = end + 1;
   }
-  return SUCCESS;
+  return -1;
 }
 
-CUresult sticky(CUresult code) {
-  if (code >= 700 && code <= 720 && code != 701 && code != 704 && code != 705) atomic_store(&lost, code);
-  return code;
-}
-
-// The driver goes while the process exits, after the functions that were given to atexit() later than it was loaded.
-static atomic_bool gone;
-static __attribute__((destructor)) void leave(void) {
-  atomic_store(&gone, true);
-  sleep_us(env_number("ZEROHOP_FAKE_EXIT_DELAY_US", 0));
-}
-
-CUresult enter(const char* function) {
-  const char* log = getenv("ZEROHOP_FAKE_LOG");
-  if (log != NULL && *log != '\0') {
-    const int fd = open(log, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-    char line[128];
-    const int length = snprintf(line, sizeof line, "%s%s\n", atomic_load(&gone) ? "gone " : "", function);
-    if (fd >= 0 && write(fd, line, (size_t)length) != length) abort();
-    if (fd >= 0) close(fd);
-  }
-  sleep_us(env_number("ZEROHOP_FAKE_CALL_DELAY_US", 0));
-  if (!atomic_load(&initialised) && strcmp(function, "cuInit") != 0) return NOT_INITIALIZED;
-  return sticky(injected(function));
-}
-
-CUresult enter_context(const char* function, CUcontext* context) {
-  ENTER(function);
-  *context = current;
-  if (current == NULL) return INVALID_CONTEXT;
-  return atomic_load(&lost);
+static int visible_count(void) {
+  int count = 0;
+  while (count < MAX_DEVICES && visible(count) >= 0) ++count;
+  return count;
 }
 
 EXPORT CUresult cuInit(unsigned int flags) {
   ENTER("cuInit");
   if (flags != 0) return INVALID_VALUE;
-  if (env_number("ZEROHOP_FAKE_DEVICES", 2) == 0) return NO_DEVICE;
-  atomic_store(&initialised, true);
+  if (visible_count() == 0) return NO_DEVICE;
+  set_initialised();
   return SUCCESS;
 }
 
 EXPORT CUresult cuDriverGetVersion(int* version) {
   ENTER("cuDriverGetVersion");
-  *version = 13000;
+  *version = driver_version();
   return SUCCESS;
 }
 
-static const struct {
-  CUresult code;
-  const char* name;
-  const char* text;
-} kErrors[] = {
-    {SUCCESS, "CUDA_SUCCESS", "no error"},
-    {INVALID_VALUE, "CUDA_ERROR_INVALID_VALUE", "invalid argument"},
-    {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory"},
-    {NOT_INITIALIZED, "CUDA_ERROR_NOT_INITIALIZED", "initialization error"},
-    {NO_DEVICE, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected"},
-    {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE", "invalid device ordinal"},
-    {INVALID_CONTEXT, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context"},
-    {INVALID_HANDLE, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle"},
-    {NOT_READY, "CUDA_ERROR_NOT_READY", "device not ready"},
-    {ILLEGAL_ADDRESS, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered"},
-    {719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure"},
-    {803, "CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "system has unsupported display driver / cuda driver combination"},
-};
-
-static CUresult describe(CUresult error, const char** text, bool name) {
-  for (size_t i = 0; i < sizeof kErrors / sizeof *kErrors; ++i) {
-    if (kErrors[i].code != error) continue;
-    *text = name ? kErrors[i].name : kErrors[i].text;
-    return SUCCESS;
-  }
-  *text = NULL;
-  return INVALID_VALUE;
-}
-
-EXPORT CUresult cuGetErrorName(CUresult error, const char** text) { return describe(error, text, true); }
-
-EXPORT CUresult cuGetErrorString(CUresult error, const char** text) { return describe(error, text, false); }
-
-static int device_count(void) {
-  const long count = env_number("ZEROHOP_FAKE_DEVICES", 2);
-  return count > MAX_DEVICES ? MAX_DEVICES : (int)count;
-}
-
-static size_t device_memory(void) { return (size_t)env_number("ZEROHOP_FAKE_MEMORY_MIB", 1024) << 20; }
-
-EXPORT CUresult cuDeviceGetCount(int* count) {
+EXPORT CUresult cuDeviceGetCount(int* number) {
   ENTER("cuDeviceGetCount");
-  *count = device_count();
+  *number = visible_count();
   return SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGet(CUdevice* device, int ordinal) {
   ENTER("cuDeviceGet");
-  if (ordinal < 0 || ordinal >= device_count()) return INVALID_DEVICE;
-  *device = ordinal;
+  const CUdevice found = ordinal < 0 ? -1 : visible(ordinal);
+  if (found < 0) return INVALID_DEVICE;
+  *device = found;
   return SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGetName(char* name, int length, CUdevice device) {
   ENTER("cuDeviceGetName");
-  snprintf(name, (size_t)length, "Fake GPU %d", device);
+  if (!exists(device)) return INVALID_DEVICE;
+  snprintf(name, (size_t)length, "Fake GPU %d%s", device, mig() ? " MIG 1g.18gb" : "");
   return SUCCESS;
 }
 
-EXPORT CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
-  (void)device;
-  ENTER("cuDeviceGetAttribute");
+static int attribute_value(int attribute) {
   switch (attribute) {
+    case 1:  // threads per block
+    case 2:  // block x
+    case 3:  // block y
+      return 1024;
+    case 4:  // block z
+      return 64;
+    case 5:  // grid x
+      return 2147483647;
+    case 6:  // grid y
+    case 7:  // grid z
+      return 65535;
+    case 8:  // shared memory per block
+      return 49152;
+    case 10:  // warp size
+      return 32;
+    case 16:  // multiprocessors
+      return mig() ? 16 : 132;
     case 18:  // integrated
-      *value = 0;
-      return SUCCESS;
-    case 41:  // unified addressing
-      *value = 1;
-      return SUCCESS;
+      return env_number("ZEROHOP_FAKE_INTEGRATED", 0) != 0;
+    case 41:   // unified addressing
+    case 78:   // stream priorities
+    case 83:   // managed memory
+    case 91:   // host pointers of registered memory
+    case 99:   // host registration
+      return 1;
     case 75:  // compute capability, major and minor
-      *value = 9;
-      return SUCCESS;
+      return COMPUTE_MAJOR;
     case 76:
-      *value = 0;
-      return SUCCESS;
+      return 0;
+    case 97:  // shared memory per block when asked for
+      return 232448;
+    case 120:  // clusters
+      return COMPUTE_MAJOR >= 9;
+    case 125:  // IPC events
+      return env_number("ZEROHOP_FAKE_INTEGRATED", 0) == 0;
     default:
-      return INVALID_VALUE;
+      return -1;
   }
 }
 
+EXPORT CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
+  ENTER("cuDeviceGetAttribute");
+  if (!exists(device)) return INVALID_DEVICE;
+  const int found = attribute_value(attribute);
+  if (found < 0) return INVALID_VALUE;
+  *value = found;
+  return SUCCESS;
+}
+
 EXPORT CUresult cuDeviceTotalMem_v2(size_t* bytes, CUdevice device) {
-  (void)device;
   ENTER("cuDeviceTotalMem");
+  if (!exists(device)) return INVALID_DEVICE;
   *bytes = device_memory();
   return SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGetUuid_v2(CUuuid* uuid, CUdevice device) {
   ENTER("cuDeviceGetUuid");
-  for (int i = 0; i < 16; ++i) uuid->bytes[i] = (unsigned char)(0xf0 - i);
+  if (!exists(device)) return INVALID_DEVICE;
+  // A MIG slice has a UUID of its own.
+  for (int i = 0; i < 16; ++i) uuid->bytes[i] = (unsigned char)((mig() ? 0xe0 : 0xf0) - i);
   uuid->bytes[15] = (unsigned char)device;
   return SUCCESS;
 }
 
 EXPORT CUresult cuDeviceGetPCIBusId(char* id, int length, CUdevice device) {
   ENTER("cuDeviceGetPCIBusId");
+  if (!exists(device)) return INVALID_DEVICE;
   snprintf(id, (size_t)length, "0000:%02X:00.0", 0x10 + device);
+  return SUCCESS;
+}
+
+EXPORT CUresult cuDeviceCanAccessPeer(int* can, CUdevice device, CUdevice peer) {
+  ENTER("cuDeviceCanAccessPeer");
+  if (!exists(device) || !exists(peer)) return INVALID_DEVICE;
+  *can = device != peer && !mig();
   return SUCCESS;
 }
 
 EXPORT CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   ENTER("cuDevicePrimaryCtxRetain");
-  if (device < 0 || device >= device_count()) return INVALID_DEVICE;
+  if (!exists(device)) return INVALID_DEVICE;
+  lock();
   contexts[device].ordinal = device;
   *context = &contexts[device];
-  return SUCCESS;
+  return unlocked(SUCCESS);
 }
 
-EXPORT CUresult cuCtxGetCurrent(CUcontext* context) {
-  ENTER("cuCtxGetCurrent");
-  *context = current;
-  return SUCCESS;
-}
-
-EXPORT CUresult cuCtxSetCurrent(CUcontext context) {
-  ENTER("cuCtxSetCurrent");
-  current = context;
-  return SUCCESS;
+EXPORT CUresult cuCtxEnablePeerAccess(CUcontext peer, unsigned int flags) {
+  CUcontext context;
+  ENTER_CONTEXT("cuCtxEnablePeerAccess", context);
+  if (flags != 0) return INVALID_VALUE;
+  if (peer < contexts || peer >= contexts + MAX_DEVICES) return INVALID_CONTEXT;
+  if (peer == context) return INVALID_DEVICE;
+  if (mig()) return PEER_ACCESS_UNSUPPORTED;
+  lock();
+  const bool enabled = context->peers[peer->ordinal];
+  context->peers[peer->ordinal] = true;
+  return unlocked(enabled ? PEER_ACCESS_ALREADY_ENABLED : SUCCESS);
 }
 
 EXPORT CUresult cuCtxSynchronize(void) {
   CUcontext context;
-  ENTER_CONTEXT("cuCtxSynchronize", context);
-  drain_streams();
-  return atomic_load(&lost);
+  ENTER_UNSAFE("cuCtxSynchronize", context);
+  lock();
+  while (context->pending > 0) pthread_cond_wait(&driver_changed, &driver_mutex);
+  return unlocked(context->failed);
+}
+
+EXPORT CUresult cuCtxGetStreamPriorityRange(int* least, int* greatest) {
+  CUcontext context;
+  ENTER_CONTEXT("cuCtxGetStreamPriorityRange", context);
+  if (least != NULL) *least = 0;
+  if (greatest != NULL) *greatest = -5;
+  return SUCCESS;
 }
 
 EXPORT CUresult cuMemGetInfo_v2(size_t* free, size_t* total) {
   CUcontext context;
   ENTER_CONTEXT("cuMemGetInfo", context);
+  lock();
   *total = device_memory();
-  *free = *total - __atomic_load_n(&context->used, __ATOMIC_RELAXED);
-  return SUCCESS;
+  *free = *total - context->used;
+  return unlocked(SUCCESS);
 }

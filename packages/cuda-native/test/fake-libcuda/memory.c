@@ -1,197 +1,179 @@
-// Device memory, page-locked memory and IPC handles.
+// Device memory, page-locked memory, and what is known of an address.
 #define _GNU_SOURCE
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include "fake_cuda.h"
+#include "state.h"
 
-enum Kind { ALLOCATED, OPENED, PINNED };
+#define SHARED_BYTES ((size_t)2 << 20)
 
-struct Block {
-  struct Block* next;
-  enum Kind kind;
-  char* base;
-  size_t bytes;
-  int fd;
-  unsigned long long nonce;
-  CUcontext context;
-};
-
-static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct Block* blocks;
-
-// What a CUipcMemHandle of ours holds.
-struct Handle {
-  char magic[8];
-  int pid;
-  int fd;
-  int ordinal;
-  unsigned long long nonce;
-  size_t bytes;
-};
-
-static const char kMagic[8] = "FAKEIPC";
-
-static CUresult add(struct Block block) {
-  struct Block* made = malloc(sizeof *made);
-  if (made == NULL) return OUT_OF_MEMORY;
-  *made = block;
-  pthread_mutex_lock(&mutex);
-  made->next = blocks;
-  blocks = made;
-  pthread_mutex_unlock(&mutex);
-  return SUCCESS;
+static char* map(size_t bytes) {
+  char* base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return base == MAP_FAILED ? NULL : base;
 }
 
-// The block that holds an address, or begins at it.
-static struct Block* find(const char* address, bool at_base) {
-  for (struct Block* block = blocks; block != NULL; block = block->next) {
-    if (at_base ? address == block->base : address >= block->base && address < block->base + block->bytes) return block;
-  }
-  return NULL;
+CUresult take_block(CUcontext context, void* address, enum Kind kind, CUresult unknown, CUresult late) {
+  lock();
+  struct Block* block = find_block(address);
+  if (block == NULL || block->base != address || block->kind != kind) return unlocked(unknown);
+  if (block->context != context) return unlocked(INVALID_CONTEXT);
+  if (block->users > 0) return unlocked(sticky(context, ILLEGAL_ADDRESS));
+  const struct Block taken = *block;
+  // Before the mapping goes, after which another thread may get the same addresses.
+  remove_block(block);
+  unlock();
+  if (kind != REGISTERED) munmap(taken.base, taken.bytes);
+  if (taken.fd >= 0) close(taken.fd);
+  return late;
 }
 
-bool is_live(const void* address, size_t bytes, bool device) {
-  pthread_mutex_lock(&mutex);
-  const struct Block* block = find(address, false);
-  const bool live = block != NULL && (const char*)address + bytes <= block->base + block->bytes &&
-                    (block->kind != PINNED) == device;
-  pthread_mutex_unlock(&mutex);
-  return live;
+// Device memory. From 2 MiB on it may be exported at once; a memfd for each small one would make allocating it several
+// times as slow.
+static bool map_device(struct Block* block) {
+  if (block->bytes < SHARED_BYTES) {
+    block->base = map(block->bytes);
+    return block->base != NULL;
+  }
+  block->fd = make_memfd(&block->nonce);
+  if (block->fd < 0) return false;
+  if (ftruncate(block->fd, (off_t)block->bytes) == 0) {
+    block->base = mmap(NULL, block->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, block->fd, 0);
+    if (block->base != MAP_FAILED) return true;
+  }
+  close(block->fd);
+  return false;
 }
 
-// Removes a block of this kind. Freeing what queued work still uses is what a test must notice.
-static CUresult take(void* address, enum Kind kind) {
-  pthread_mutex_lock(&mutex);
-  struct Block* block = find(address, true);
-  if (block == NULL || block->kind != kind) {
-    pthread_mutex_unlock(&mutex);
-    return INVALID_VALUE;
-  }
-  if (in_flight(block->base, block->bytes)) {
-    pthread_mutex_unlock(&mutex);
-    return sticky(ILLEGAL_ADDRESS);
-  }
-  struct Block** link = &blocks;
-  while (*link != block) link = &(*link)->next;
-  *link = block->next;
-  pthread_mutex_unlock(&mutex);
-  munmap(block->base, block->bytes);
-  if (block->fd >= 0) close(block->fd);
-  if (kind == ALLOCATED) __atomic_sub_fetch(&block->context->used, block->bytes, __ATOMIC_RELAXED);
-  free(block);
-  return SUCCESS;
+static CUresult add_mapped(struct Block block, void* out) {
+  memcpy(out, &block.base, sizeof block.base);
+  lock();
+  const bool added = add_block(block);
+  unlock();
+  if (added) return SUCCESS;
+  munmap(block.base, block.bytes);
+  if (block.fd >= 0) close(block.fd);
+  return OUT_OF_MEMORY;
 }
 
 EXPORT CUresult cuMemAlloc_v2(CUdeviceptr* address, size_t bytes) {
-  struct Block block = {.kind = ALLOCATED, .bytes = bytes};
-  ENTER_CONTEXT("cuMemAlloc", block.context);
+  struct Block block = {.kind = MEMORY, .bytes = bytes, .fd = -1};
+  ENTER_UNSAFE("cuMemAlloc", block.context);
   if (bytes == 0) return INVALID_VALUE;
-  const size_t limit = (size_t)env_number("ZEROHOP_FAKE_MEMORY_MIB", 1024) << 20;
-  if (__atomic_add_fetch(&block.context->used, bytes, __ATOMIC_RELAXED) > limit) {
-    __atomic_sub_fetch(&block.context->used, bytes, __ATOMIC_RELAXED);
-    return OUT_OF_MEMORY;
-  }
-  if (getrandom(&block.nonce, sizeof block.nonce, 0) != sizeof block.nonce) return OUT_OF_MEMORY;
-  char name[64];
-  snprintf(name, sizeof name, "zerohop-fake-%016llx", block.nonce);
-  block.fd = memfd_create(name, MFD_CLOEXEC);
-  if (block.fd < 0 || ftruncate(block.fd, (off_t)bytes) != 0) return OUT_OF_MEMORY;
-  block.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, block.fd, 0);
-  if (block.base == MAP_FAILED) return OUT_OF_MEMORY;
+  lock();
+  const size_t used = block.context->used;
+  unlock();
+  if (bytes > device_memory() || used + bytes > device_memory()) return OUT_OF_MEMORY;
+  if (!map_device(&block)) return OUT_OF_MEMORY;
   // Fresh device memory holds what was there before.
   memset(block.base, 0xa5, bytes < 4096 ? bytes : 4096);
-  *address = (CUdeviceptr)block.base;
-  return add(block);
+  return add_mapped(block, address);
 }
 
 EXPORT CUresult cuMemFree_v2(CUdeviceptr address) {
   CUcontext context;
-  ENTER_CONTEXT("cuMemFree", context);
-  return take((void*)address, ALLOCATED);
+  CUresult late;
+  ENTER_UNSAFE_DESTROY("cuMemFree", context, late);
+  return take_block(context, (void*)address, MEMORY, INVALID_VALUE, late);
 }
 
 EXPORT CUresult cuMemHostAlloc(void** memory, size_t bytes, unsigned int flags) {
   struct Block block = {.kind = PINNED, .bytes = bytes, .fd = -1};
-  (void)flags;
-  ENTER_CONTEXT("cuMemHostAlloc", block.context);
-  block.base = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (block.base == MAP_FAILED) return OUT_OF_MEMORY;
-  *memory = block.base;
-  return add(block);
+  ENTER_UNSAFE("cuMemHostAlloc", block.context);
+  if (bytes == 0 || flags > 7) return INVALID_VALUE;
+  block.base = map(bytes);
+  if (block.base == NULL) return OUT_OF_MEMORY;
+  return add_mapped(block, memory);
 }
 
 EXPORT CUresult cuMemFreeHost(void* memory) {
   CUcontext context;
-  ENTER_CONTEXT("cuMemFreeHost", context);
-  return take(memory, PINNED);
+  CUresult late;
+  ENTER_UNSAFE_DESTROY("cuMemFreeHost", context, late);
+  return take_block(context, memory, PINNED, INVALID_VALUE, late);
+}
+
+bool is_mapped(const void* memory, size_t bytes) {
+  const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+  const uintptr_t start = (uintptr_t)memory / page * page;
+  return msync((void*)start, (uintptr_t)memory + bytes - start, MS_ASYNC) == 0;
+}
+
+EXPORT CUresult cuMemHostRegister_v2(void* memory, size_t bytes, unsigned int flags) {
+  struct Block block = {.kind = REGISTERED, .base = memory, .bytes = bytes, .fd = -1};
+  ENTER_UNSAFE("cuMemHostRegister", block.context);
+  if (memory == NULL || bytes == 0 || flags > 15 || !is_mapped(memory, bytes)) return INVALID_VALUE;
+  lock();
+  if (find_overlap(memory, bytes) != NULL) return unlocked(HOST_MEMORY_ALREADY_REGISTERED);
+  return unlocked(add_block(block) ? SUCCESS : OUT_OF_MEMORY);
+}
+
+EXPORT CUresult cuMemHostUnregister(void* memory) {
+  CUcontext context;
+  CUresult late;
+  ENTER_UNSAFE_DESTROY("cuMemHostUnregister", context, late);
+  return take_block(context, memory, REGISTERED, HOST_MEMORY_NOT_REGISTERED, late);
+}
+
+static bool on_host(const struct Block* block) { return block->kind == PINNED || block->kind == REGISTERED; }
+
+EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* address, void* memory, unsigned int flags) {
+  CUcontext context;
+  ENTER_CONTEXT("cuMemHostGetDevicePointer", context);
+  lock();
+  const struct Block* block = find_block(memory);
+  if (flags != 0 || block == NULL || !on_host(block)) return unlocked(INVALID_VALUE);
+  // Unified addressing.
+  *address = (CUdeviceptr)memory;
+  return unlocked(SUCCESS);
 }
 
 EXPORT CUresult cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* size, CUdeviceptr address) {
   CUcontext context;
   ENTER_CONTEXT("cuMemGetAddressRange", context);
-  pthread_mutex_lock(&mutex);
-  const struct Block* block = find((const char*)address, false);
-  if (block != NULL) {
-    *base = (CUdeviceptr)block->base;
-    *size = block->bytes;
+  lock();
+  const struct Block* block = find_block((const char*)address);
+  if (block == NULL) return unlocked(NOT_FOUND);
+  if (base != NULL) *base = (CUdeviceptr)block->base;
+  if (size != NULL) *size = block->bytes;
+  return unlocked(SUCCESS);
+}
+
+EXPORT CUresult cuPointerGetAttribute(void* value, int attribute, CUdeviceptr address) {
+  ENTER("cuPointerGetAttribute");
+  lock();
+  const struct Block* block = find_block((const char*)address);
+  if (block == NULL) return unlocked(INVALID_VALUE);
+  switch (attribute) {
+    case 1:  // context
+      memcpy(value, &block->context, sizeof block->context);
+      break;
+    case 2:  // memory type: host or device
+      *(unsigned int*)value = on_host(block) ? 1 : 2;
+      break;
+    case 4:  // host pointer
+      if (!on_host(block)) return unlocked(INVALID_VALUE);
+      // fall through
+    case 3:  // device pointer
+      memcpy(value, &address, sizeof address);
+      break;
+    case 7:  // id of the allocation
+      *(unsigned long long*)value = block->serial;
+      break;
+    case 8:  // managed
+      *(unsigned int*)value = 0;
+      break;
+    case 9:  // device
+      *(int*)value = block->context->ordinal;
+      break;
+    case 11:  // where it begins
+      memcpy(value, &block->base, sizeof block->base);
+      break;
+    case 12:
+      memcpy(value, &block->bytes, sizeof block->bytes);
+      break;
+    default:
+      return unlocked(INVALID_VALUE);
   }
-  pthread_mutex_unlock(&mutex);
-  return block != NULL ? SUCCESS : INVALID_VALUE;
-}
-
-EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
-  CUcontext context;
-  ENTER_CONTEXT("cuIpcGetMemHandle", context);
-  struct Handle inside = {.pid = getpid(), .ordinal = context->ordinal};
-  memcpy(inside.magic, kMagic, sizeof kMagic);
-  pthread_mutex_lock(&mutex);
-  const struct Block* block = find((const char*)address, false);
-  const bool found = block != NULL && block->kind == ALLOCATED;
-  if (found) {
-    inside.fd = block->fd;
-    inside.nonce = block->nonce;
-    inside.bytes = block->bytes;
-  }
-  pthread_mutex_unlock(&mutex);
-  if (!found) return INVALID_VALUE;
-  memset(handle, 0, sizeof *handle);
-  memcpy(handle->reserved, &inside, sizeof inside);
-  return SUCCESS;
-}
-
-EXPORT CUresult cuIpcOpenMemHandle_v2(CUdeviceptr* address, CUipcMemHandle handle, unsigned int flags) {
-  struct Block block = {.kind = OPENED};
-  ENTER_CONTEXT("cuIpcOpenMemHandle", block.context);
-  struct Handle inside;
-  memcpy(&inside, handle.reserved, sizeof inside);
-  if (flags != 1 || memcmp(inside.magic, kMagic, sizeof kMagic) != 0) return INVALID_VALUE;
-  if (inside.ordinal != block.context->ordinal) return INVALID_HANDLE;
-  // The real driver, too, opens handles of other processes only.
-  if (inside.pid == getpid()) return INVALID_CONTEXT;
-  char path[64];
-  char expected[64];
-  char target[128] = {0};
-  snprintf(path, sizeof path, "/proc/%d/fd/%d", inside.pid, inside.fd);
-  snprintf(expected, sizeof expected, "/memfd:zerohop-fake-%016llx (deleted)", inside.nonce);
-  if (readlink(path, target, sizeof target - 1) < 0 || strcmp(target, expected) != 0) return INVALID_HANDLE;
-  block.fd = open(path, O_RDWR | O_CLOEXEC);
-  if (block.fd < 0) return INVALID_HANDLE;
-  block.bytes = (size_t)lseek(block.fd, 0, SEEK_END);
-  block.base = mmap(NULL, block.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, block.fd, 0);
-  if (block.base == MAP_FAILED) return OUT_OF_MEMORY;
-  *address = (CUdeviceptr)block.base;
-  return add(block);
-}
-
-EXPORT CUresult cuIpcCloseMemHandle(CUdeviceptr address) {
-  CUcontext context;
-  ENTER_CONTEXT("cuIpcCloseMemHandle", context);
-  return take((void*)address, OPENED);
+  return unlocked(SUCCESS);
 }

@@ -1,61 +1,97 @@
 import { execFileSync } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describeTier } from '@zerohop/test-support';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
+import { binarySuite } from '../suites/binary-suite.js';
+import { flaws } from '../support/binary-rules.js';
+import { readSharedLibrary } from '../support/elf.js';
 
-const folder = fileURLToPath(new URL(`../../native/prebuilds/linux-${process.arch}`, import.meta.url));
+describeTier('unit', 'the binary', () => binarySuite(process.arch), { needs: ['addon'] });
 
-function objdump(flag: string): string {
-  const [file, ...more] = readdirSync(folder);
-  expect(more).toEqual([]);
-  return execFileSync('objdump', [flag, join(folder, file ?? '')], { encoding: 'utf8' });
+/** Compiles `source` as a shared library in a folder of its own, where the libraries named in `linked` are. */
+function compile(
+  source: string,
+  flags: string[],
+  linked: Record<string, { source: string; map: string }> = {},
+): Buffer {
+  const folder = mkdtempSync(join(tmpdir(), 'zerohop-elf-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const build = (name: string, code: string, more: string[]): void => {
+    writeFileSync(join(folder, 'source.c'), code);
+    const args = ['-shared', '-fPIC', '-w', 'source.c', '-o', name, ...more];
+    execFileSync(process.env.CC ?? 'gcc', args, { cwd: folder, stdio: 'pipe' });
+  };
+  for (const [name, library] of Object.entries(linked)) {
+    writeFileSync(join(folder, 'versions.map'), library.map);
+    build(name, library.source, [`-Wl,-soname,${name}`, '-Wl,--version-script=versions.map']);
+  }
+  build('addon.node', source, [...Object.keys(linked).map((name) => `./${name}`), ...flags]);
+  return readFileSync(join(folder, 'addon.node'));
 }
 
-/** The highest version of a symbol family, as [major, minor, patch]. */
-function highest(symbols: string, family: string): number[] {
-  const versions = Array.from(symbols.matchAll(new RegExp(`\\b${family}_([0-9.]+)`, 'g')), ([, version = '']) =>
-    version.split('.').map(Number),
-  );
-  expect(versions.length).toBeGreaterThan(0);
-  const key = ([major = 0, minor = 0, patch = 0]: number[]) => major * 1e6 + minor * 1e3 + patch;
-  return versions.reduce((a, b) => (key(a) > key(b) ? a : b));
-}
+const ENTRIES =
+  'void *napi_register_module_v1(void) { return 0; } int node_api_module_get_api_version_v1(void) { return 8; }';
+const GOOD_FLAGS = ['-Wl,-z,nodelete', '-Wl,--no-as-needed'];
 
 describeTier(
   'unit',
-  'the binary',
+  'the gate that reads binaries',
   () => {
-    it('runs on glibc 2.28 and the libstdc++ that Node needs', () => {
-      const symbols = objdump('-T');
-      const [glibcMajor, glibcMinor = 0] = highest(symbols, 'GLIBC');
-      expect(glibcMajor).toBe(2);
-      expect(glibcMinor).toBeLessThanOrEqual(28);
-      const [major, minor, patch = 0] = highest(symbols, 'GLIBCXX');
-      expect([major, minor]).toEqual([3, 4]);
-      expect(patch).toBeLessThanOrEqual(25);
+    it('sees symbols newer than the floor, in any family and of any library', () => {
+      const stub = (...versions: string[]) => ({
+        source: versions.map((_, index) => `int later${index}(void) { return 0; }`).join('\n'),
+        map: versions.map((version, index) => `${version} { global: later${index}; local: *; };`).join('\n'),
+      });
+      const file = compile(
+        'int later0(void), later1(void); int (*keep[])(void) = { later0, later1 };',
+        [...GOOD_FLAGS, '-fvisibility=hidden'],
+        { 'libm.so.6': stub('GLIBC_2.29', 'GLIBC_2.28') },
+      );
+      expect(readSharedLibrary(file).versions).toContainEqual({ library: 'libm.so.6', version: 'GLIBC_2.28' });
+      expect(flaws(file, process.arch).filter((flaw) => flaw.includes('old systems'))).toEqual([
+        'it needs GLIBC_2.29 of libm.so.6, which old systems lack',
+      ]);
+      const other = compile('int later0(void); int (*keep)(void) = later0;', GOOD_FLAGS, {
+        'libstdc++.so.6': stub('GLIBCXX_3.4.26'),
+      });
+      expect(flaws(other, process.arch)).toContain('it needs GLIBCXX_3.4.26 of libstdc++.so.6, which old systems lack');
+      const unknown = compile('int later0(void); int (*keep)(void) = later0;', GOOD_FLAGS, {
+        'libc.so.7': stub('LIBOTHER_1.0'),
+      });
+      expect(flaws(unknown, process.arch)).toContain('it needs LIBOTHER_1.0 of libc.so.7, which old systems lack');
     });
 
-    it('exports what Node-API loads, and nothing else', () => {
-      const exported = objdump('-T')
-        .split('\n')
-        .filter((line) => /^[0-9a-f]{8,} /.test(line) && !line.includes('*UND*'))
-        .map((line) => line.trim().split(/\s+/).at(-1));
-      expect(exported.sort()).toEqual(['napi_register_module_v1', 'node_api_module_get_api_version_v1']);
+    it('sees what else makes a binary unfit', () => {
+      const path = '/home/someone/zerohop/addon.cc';
+      const file = compile(
+        `int mine(void) { return 0; } const char *where = ${JSON.stringify(path)}; int later0(void); int (*keep)(void) = later0;`,
+        ['-Wl,-rpath,/opt/lib', '-Wl,-z,execstack', '-Wl,--no-as-needed'],
+        { 'libelse.so.1': { source: 'int later0(void) { return 0; }', map: 'ELSE_1.0 { global: *; };' } },
+      );
+      const found = flaws(file, process.arch === 'x64' ? 'arm64' : 'x64');
+      for (const flaw of [
+        `it is for the machine ${process.arch}`,
+        'it links libelse.so.1',
+        'it looks for libraries in /opt/lib',
+        'it exports mine',
+        'it does not export napi_register_module_v1',
+        'it is unloaded with the last worker, while its threads run',
+        'it makes the stack executable',
+        `it holds the path ${path}`,
+      ]) {
+        expect(found).toContain(flaw);
+      }
     });
 
-    it('links neither libcuda nor anything a bare system lacks', () => {
-      const allowed = /^(libc|libm|libdl|librt|libpthread|libstdc\+\+|libgcc_s|ld-linux[\w-]*)\.so\.\d+$/;
-      const needed = Array.from(objdump('-p').matchAll(/NEEDED\s+(\S+)/g), ([, name = '']) => name);
-      expect(needed.length).toBeGreaterThan(0);
-      expect(needed.filter((name) => !allowed.test(name))).toEqual([]);
+    it('finds nothing wrong with one that is fit', () => {
+      expect(flaws(compile(ENTRIES, GOOD_FLAGS), process.arch)).toEqual([]);
     });
 
-    it('is small', () => {
-      const bytes = readdirSync(folder).reduce((sum, name) => sum + statSync(join(folder, name)).size, 0);
-      expect(bytes).toBeLessThan(400 * 1024);
+    it('takes nothing else for a binary', () => {
+      expect(() => readSharedLibrary(Buffer.from('#!/bin/sh\n'))).toThrow('not an ELF file');
     });
   },
-  { needs: ['addon', 'g++'] },
+  { needs: ['g++'] },
 );

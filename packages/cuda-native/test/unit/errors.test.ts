@@ -10,20 +10,26 @@ const FAILURE: NativeFailure = {
   device: 0,
   name: 'CUDA_ERROR_X',
   text: 'x',
+  sticky: false,
+  refused: false,
 };
 
 describe('errors of the driver', () => {
-  // The statuses whose description says that the process must be terminated and relaunched, and uncorrectable ones.
-  it.each([214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721, 810])('%i is sticky', (status) => {
-    const error = errorFrom({ ...FAILURE, status });
+  it('say what failed, with what was asked for, and where', () => {
+    const error = errorFrom({ ...FAILURE, detail: 'requested 5 bytes' });
     expect(error).toBeInstanceOf(CudaError);
-    expect(error).toMatchObject({ sticky: true, status });
-    expect(error.message).toBe(
-      'cuMemAlloc failed: CUDA_ERROR_X (x) on device 0. The CUDA context is lost: restart the process',
-    );
+    expect(error).toMatchObject({ code: 'CUDA_ERROR_X', status: 2, call: 'cuMemAlloc', device: 0, sticky: false });
+    expect(error.message).toBe('cuMemAlloc failed: CUDA_ERROR_X (x); requested 5 bytes on device 0');
   });
 
-  it.each([1, 2, 201, 400, 600, 701, 704, 705, 720])('%i is not', (status) => {
-    expect(errorFrom({ ...FAILURE, status })).toMatchObject({ sticky: false, status });
+  it('that lose the context say what to do', () => {
+    expect(errorFrom({ ...FAILURE, sticky: true }).message).toBe(
+      'cuMemAlloc failed: CUDA_ERROR_X (x) on device 0. The CUDA context is lost: restart the process',
+    );
+    expect(errorFrom({ ...FAILURE, sticky: true, refused: true })).toMatchObject({
+      sticky: true,
+      message:
+        'Not tried, since cuMemAlloc failed: CUDA_ERROR_X (x) on device 0. The CUDA context is lost: restart the process',
+    });
   });
 });

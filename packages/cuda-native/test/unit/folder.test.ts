@@ -25,7 +25,7 @@ test('compiles in a folder with spaces and quotes in its name', () => {
   execFileSync(process.execPath, [require.resolve('node-gyp/bin/node-gyp.js'), 'configure', ...nodedir], options);
   // What make hands to the compiler and the linker is in this file; a whole build takes ten times as long.
   expect(readFileSync(join(native, 'build/cuda_native.target.mk'), 'utf8')).not.toContain(folder);
-  const object = 'Release/obj.target/cuda_native/src/status.o';
+  const object = 'Release/obj.target/cuda_native/src/core/status.o';
   execFileSync('make', ['-C', 'build', 'BUILDTYPE=Release', object], options);
   expect(existsSync(join(native, 'build', object))).toBe(true);
 });
