@@ -5,7 +5,7 @@ export default tseslint.config(
   {
     ignores: [
       '**/dist/**',
-      '**/src/gen/**',
+      '**/grpc/gen/**',
       '.zerohop/**',
       '**/*.config.ts',
       '**/*.mjs',

@@ -14,6 +14,8 @@ const tier = (name: string, options: { timeout: number; parallel: boolean; trito
     testTimeout: options.timeout,
     hookTimeout: options.timeout,
     fileParallelism: options.parallel,
+    // How long it takes is no test's question.
+    expect: { poll: { timeout: options.timeout / 2 } },
     // One real server for all files of the tier.
     ...(options.triton && { globalSetup: './tools/test-support/src/triton-setup.ts' }),
   },
@@ -35,7 +37,10 @@ export default defineConfig({
       tier('contract', { timeout: 60_000, parallel: true }),
       tier('host', { timeout: 120_000, parallel: true }),
       tier('driver', { timeout: 60_000, parallel: true }),
+      tier('arm64', { timeout: 120_000, parallel: true }),
       tier('triton', { timeout: 120_000, parallel: false, triton: true }),
+      // What `pnpm soak` runs, and no tier of `npm test`.
+      tier('soak', { timeout: 600_000, parallel: false, triton: true }),
       tier('gpu', { timeout: 300_000, parallel: false, triton: true }),
     ],
   },

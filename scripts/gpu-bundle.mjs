@@ -28,14 +28,21 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildBackend } from '../bench/backend/build.mjs';
+import { buildPeer } from '../bench/cuda/build.mjs';
 import { closure, copyPackage } from './gpu/closure.mjs';
 import { digest } from './gpu/digest.mjs';
 
 const PART_LIMIT = 34_000_000;
 /** The Python of the GPU machine, whose stub the server needs. */
 const PYTHON = '3.12';
-/** Tools of the build that a test run on plain Node does not load, and CSS support of the test runner's bundler. */
-const NOT_CARRIED = new Set(['esbuild', 'typescript', '@types/node', 'lightningcss-linux-x64-gnu', 'tsup', 'rollup']);
+/**
+ * What no test or benchmark on that machine loads: tools of the build, CSS support of the test runner's bundler, and the
+ * ONNX runtime of the devserver (75 MB packed), which never runs there.
+ */
+const NOT_CARRIED = new Set([
+  ...['esbuild', 'typescript', '@types/node', 'lightningcss-linux-x64-gnu', 'tsup', 'rollup'],
+  'onnxruntime-node',
+]);
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const carry = join(root, '.carry');
@@ -94,17 +101,23 @@ function stageNode(stage) {
 async function stageApp(stage) {
   const app = join(stage, 'app');
   const backend = await buildBackend();
+  const peer = buildPeer();
   const tools = join(root, '.zerohop', 'tools', 'node_modules', '.bin');
-  execFileSync(join(root, 'node_modules/.bin/turbo'), ['run', 'build', 'build:native', '--output-logs=errors-only'], {
-    cwd: root,
-    stdio: 'inherit',
-    env: { ...process.env, PATH: `${tools}:${process.env.PATH}` },
-  });
+  execFileSync(
+    join(root, 'node_modules/.bin/turbo'),
+    ['run', 'build', `build:native:${process.arch}`, '--output-logs=errors-only'],
+    {
+      cwd: root,
+      stdio: 'inherit',
+      env: { ...process.env, PATH: `${tools}:${process.env.PATH}` },
+    },
+  );
   const tracked = sources()
     .filter((file) => /^(packages|apps|tools|tests|bench|scripts\/gpu)\/|^[^/]+\.(json|ts|yaml)$/.test(file))
     .filter((file) => !/^bench\/results\/|\/native\/src\/|\.md$/.test(file));
   for (const file of tracked) copyInto(app, file);
   copyTree(app, relative(root, backend));
+  copyTree(app, relative(root, peer));
 
   const workspaces = tracked
     .filter((file) => /^((packages|apps|tools)\/[^/]+|bench)\/package\.json$/.test(file))

@@ -4,7 +4,9 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import ts from 'typescript';
+import { blocksIn } from './readme/blocks.mjs';
+import { exampleServer } from './readme/server.mjs';
+import { toJavaScript } from './readme/to-javascript.mjs';
 import { typeErrors } from './readme/type-errors.mjs';
 import { root } from './setup/paths.mjs';
 
@@ -23,23 +25,11 @@ function readmes() {
 
 /** @returns {{ name: string, language: string, code: string, path: string }[]} */
 function blocksOf({ file, folder }) {
-  const lines = readFileSync(file, 'utf8').split('\n');
-  const blocks = [];
-  for (let i = 0; i < lines.length; i++) {
-    const language = /^```(ts|js) run\b/.exec(lines[i])?.[1];
-    if (language === undefined) continue;
-    const end = lines.indexOf('```', i + 1);
-    // Blank lines before it make the compiler's and node's line numbers those of the README.
-    const code = '\n'.repeat(i + 1) + lines.slice(i + 1, end).join('\n');
-    const path = join(
-      folder,
-      '.readme',
-      `${relative(root, file).replace(/\W+/g, '-')}-${i + 1}.${language === 'ts' ? 'mts' : 'mjs'}`,
-    );
-    blocks.push({ name: `${relative(root, file)}:${i + 1}`, language, code: `${code}\n`, path });
-    i = end;
-  }
-  return blocks;
+  const name = relative(root, file);
+  return blocksIn(readFileSync(file, 'utf8')).map(({ line, language, code }) => {
+    const script = `${name.replace(/\W+/g, '-')}-${line}.${language === 'ts' ? 'mts' : 'mjs'}`;
+    return { name: `${name}:${line}`, language, code, path: join(folder, '.readme', script) };
+  });
 }
 
 /** Runs a block; what it printed when it failed, else undefined. */
@@ -47,9 +37,7 @@ async function run({ path, language, code }) {
   let script = path;
   if (language === 'ts') {
     script = path.replace(/\.mts$/, '.out.mjs');
-    // Node 20 has no `using`; everything else in the examples is what node runs.
-    const compilerOptions = { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext };
-    writeFileSync(script, ts.transpileModule(code, { compilerOptions }).outputText);
+    writeFileSync(script, toJavaScript(code));
   }
   const child = spawn(process.execPath, [script], { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
@@ -60,32 +48,25 @@ async function run({ path, language, code }) {
   return status === 0 ? undefined : `ended with ${status}\n${output.trimEnd()}`;
 }
 
-async function server() {
-  if (process.env.TRITON_URL) return undefined;
-  const { startTriton } = await import('../tools/local-triton/dist/index.js');
-  const triton = await startTriton({ modelRepository: [join(root, 'tests', 'models'), join(root, 'models')] });
-  process.env.TRITON_URL = triton.grpcUrl;
-  process.env.TRITON_HTTP_URL = triton.httpUrl;
-  process.env.TRITON_METRICS_URL = triton.metricsUrl;
-  return triton;
-}
-
 const blocks = readmes().flatMap(blocksOf);
 const folders = new Set(blocks.map(({ path }) => dirname(path)));
 let passed = 0;
-let failed = 0;
+const failures = [];
 let triton;
 try {
   for (const folder of folders) mkdirSync(folder, { recursive: true });
   for (const { path, code } of blocks) writeFileSync(path, code);
   const errors = typeErrors(blocks.filter(({ language }) => language === 'ts').map(({ path }) => path));
   for (const error of errors.others) console.log(`FAILED the check itself: ${error}`);
-  failed += errors.others.length;
-  if (blocks.length > 0) triton = await server();
+  failures.push(...errors.others);
+  if (blocks.length > 0) {
+    triton = await exampleServer();
+    Object.assign(process.env, triton.env);
+  }
   for (const block of blocks) {
     const wrong = errors.ofFile.get(block.path)?.join('\n') ?? (await run(block));
     if (wrong === undefined) passed++;
-    else failed++;
+    else failures.push(`${block.name}\n${wrong}`);
     console.log(wrong === undefined ? `ok    ${block.name}` : `FAILED ${block.name}\n${wrong}`);
   }
 } finally {
@@ -93,6 +74,6 @@ try {
   await triton?.stop();
 }
 const report = process.argv.find((argument) => argument.startsWith('--json='))?.slice('--json='.length);
-if (report) writeFileSync(report, JSON.stringify({ passed, failed, skipped: 0 }));
-console.log(`${passed} examples passed, ${failed} failed`);
-if (failed > 0) process.exitCode = 1;
+if (report) writeFileSync(report, JSON.stringify({ passed, failed: failures.length, skipped: 0, failures }));
+console.log(`${passed} examples passed, ${failures.length} failed`);
+if (failures.length > 0) process.exitCode = 1;

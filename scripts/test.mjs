@@ -10,6 +10,7 @@ import { constants } from 'node:os';
 import { join } from 'node:path';
 import { home, root, server, tools } from './setup/paths.mjs';
 import { tiersIn } from './setup/tiers.mjs';
+import { countsOfVitest } from './vitest-report.mjs';
 
 /** The only tiers whose tests may be skipped with CI=true; a need that is missing elsewhere fails (tools/test-support). */
 const MAY_SKIP_IN_CI = ['gpu'];
@@ -17,6 +18,7 @@ const MAY_SKIP_IN_CI = ['gpu'];
 const results = join(home, 'results');
 /** The server's Python: numpy and onnxruntime are all that training/ needs for its checks. */
 const python = join(server, 'bin', 'python3');
+const reporter = join(root, 'scripts', 'vitest-report.mjs');
 const bin = (name) => join(root, 'node_modules', '.bin', name);
 
 /** A program whose success is one test. */
@@ -25,25 +27,28 @@ const check = (program, args) => async () => {
   return { passed: ok ? 1 : 0, failed: ok ? 0 : 1, skipped: 0 };
 };
 
-/** A tier of vitest; its counts come from the JSON reporter. */
+/** A tier of vitest. */
 const vitest = (name) => async (filters) => {
   const report = join(results, `${name}.json`);
   rmSync(report, { force: true });
-  const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
-  const ok = await runs(bin('vitest'), ['run', '--project', name, '--passWithNoTests', ...reporters, ...filters]);
-  const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : {};
-  const passed = counts.numPassedTests ?? 0;
-  const failed = counts.numFailedTests ?? 0;
-  const skipped = (counts.numPendingTests ?? 0) + (counts.numTodoTests ?? 0);
-  // A file that does not load, or a server that does not start, fails without any test having failed.
-  return { passed, failed: ok ? failed : Math.max(1, failed), skipped };
+  const args = [
+    'run',
+    '--project',
+    name,
+    '--passWithNoTests',
+    '--reporter=default',
+    `--reporter=${reporter}`,
+    ...filters,
+  ];
+  const ok = await runs(bin('vitest'), args, { env: { ZEROHOP_TEST_REPORT: report } });
+  return countsOfVitest(report, ok);
 };
 
 /** Python's unittest over a project's folder `tests`. */
 const unittest = (project) => async () => {
   let output = '';
   const args = ['-m', 'unittest', 'discover', '-s', `${project}/tests`, '-t', project];
-  const ok = await runs(python, args, (text) => (output += text));
+  const ok = await runs(python, args, { listen: (text) => (output += text) });
   const ran = Number(/^Ran (\d+) test/m.exec(output)?.[1] ?? 0);
   const count = (word) => Number(new RegExp(`${word}=(\\d+)`).exec(output)?.[1] ?? 0);
   const failed = count('failures') + count('errors');
@@ -54,13 +59,15 @@ const unittest = (project) => async () => {
   };
 };
 
-async function readme() {
-  const report = join(results, 'readme.json');
+/** A script that writes its counts as JSON, with the `failures` that it knows. */
+const counting = (name, script, takesFilters) => async (filters) => {
+  const report = join(results, `${name}.json`);
   rmSync(report, { force: true });
-  const ok = await runs(process.execPath, [join(root, 'scripts', 'readme-check.mjs'), `--json=${report}`]);
+  const args = [join(root, script), `--json=${report}`, ...(takesFilters ? filters : [])];
+  const ok = await runs(process.execPath, args);
   const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : { passed: 0, failed: 0, skipped: 0 };
   return { ...counts, failed: ok ? counts.failed : Math.max(1, counts.failed) };
-}
+};
 
 const TIERS = {
   format: check(bin('biome'), ['check', '--error-on-warnings', '.']),
@@ -71,11 +78,15 @@ const TIERS = {
   contract: vitest('contract'),
   host: vitest('host'),
   driver: vitest('driver'),
+  nodes: counting('nodes', 'packages/cuda-native/scripts/test-nodes.mjs', true),
+  arm64: vitest('arm64'),
+  sanitize: counting('sanitize', 'packages/cuda-native/scripts/test-sanitized.mjs', true),
   training: unittest('training'),
   detector: check(python, ['training/check.py', '--images', '5']),
   triton: vitest('triton'),
   gpu: vitest('gpu'),
-  readme,
+  readme: counting('readme', 'scripts/readme-check.mjs'),
+  release: counting('release', 'scripts/release/check.mjs'),
 };
 
 /** What a log or a pipe gets has no colours; vitest's and turbo's own guess differs. */
@@ -85,10 +96,10 @@ const plain = process.stdout.isTTY || process.env.FORCE_COLOR ? {} : { NO_COLOR:
 let child;
 let received;
 
-function runs(program, args, listen) {
+function runs(program, args, { listen, env = {} } = {}) {
   child = spawn(program, args, {
     cwd: root,
-    env: { ...process.env, ...plain },
+    env: { ...process.env, ...plain, ...env },
     stdio: listen ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit'],
   });
   for (const [stream, out] of [
@@ -130,10 +141,12 @@ async function main(args) {
   const filters = args.filter((argument) => !Object.hasOwn(TIERS, argument));
   const total = { passed: 0, failed: 0, skipped: 0 };
   const table = [];
+  const failures = [];
   for (const name of tiersIn(args)) {
     console.log(`\n=== ${name}`);
     const started = Date.now();
-    const counts = await TIERS[name](filters);
+    const { failures: texts = [], ...counts } = await TIERS[name](filters);
+    failures.push(...texts.map((text) => `${name}: ${text}`));
     if (process.env.CI === 'true' && counts.skipped > 0 && !MAY_SKIP_IN_CI.includes(name)) {
       console.error(
         `${counts.skipped} tests of "${name}" were skipped: with CI=true only ${MAY_SKIP_IN_CI.join(', ')} may skip.`,
@@ -144,6 +157,8 @@ async function main(args) {
     for (const key of Object.keys(total)) total[key] += counts[key];
     table.push({ name, seconds: (Date.now() - started) / 1000, ...counts });
   }
+  // At the end too: of a long log often only the end is kept.
+  if (failures.length > 0) console.log(`\n=== failed\n\n${failures.join('\n\n')}`);
   console.log(
     `\n${'tier'.padEnd(10)}${'seconds'.padStart(9)}${'passed'.padStart(9)}${'failed'.padStart(9)}${'skipped'.padStart(9)}`,
   );

@@ -5,7 +5,9 @@
 #   run.sh unpack [DIR]   unpack the parts in DIR (default: this script's folder) to /tmp/zerohop; say which are missing
 #   run.sh tests  [DIR]   unpack, then the gpu tier with REQUIRE_GPU=1
 #   run.sh bench  [DIR]   unpack, then the requests in a row and the transports benchmark
-#   run.sh all    [DIR]   unpack, tests, bench: within TIME_LIMIT seconds (default 480)
+#   run.sh cuda   [DIR]   unpack, then cuda-native's figures beside C++, create/close cycles, compute-sanitizer if here
+#   run.sh client [DIR]   unpack, then triton-client beside NVIDIA's clients
+#   run.sh all    [DIR]   unpack, tests, cuda, bench: within TIME_LIMIT seconds (default 480)
 #
 # Parts may come one call at a time. Results go to $OUT (default /tmp/zerohop/out), a few flat files. REQUIRE_GPU=0 runs
 # what needs no GPU, to rehearse. Ends with the first failing step's status, after the other steps.
@@ -94,9 +96,11 @@ probe() {
   "$ZEROHOP_PEERS_PYTHON" -c 'import tritonclient.grpc; print("tritonclient imports")'
 }
 
+# TESTS: only files whose path contains one of these words.
 tests() {
+  # shellcheck disable=SC2086 # words
   step gpu-tests "$1" node node_modules/vitest/vitest.mjs run --project gpu \
-    --reporter=default --reporter=json --outputFile.json="$OUT/gpu-tests.json"
+    --reporter=default --reporter=json --outputFile.json="$OUT/gpu-tests.json" ${TESTS:-}
 }
 
 bench() {
@@ -109,10 +113,38 @@ bench() {
     --tables "${TABLES:-native-4k,native-small,python-4k=1,python-small=1}" --time-limit "$((seconds - 20))" --out "$OUT/transports.json"
 }
 
+client() {
+  step client "$1" node bench/dist/client.js --rounds "${CLIENT_ROUNDS:-12}" --duration "${DURATION:-700}" \
+    --time-limit "$(($1 - 30))" --out "$OUT/client.json"
+}
+
+# At most 250 s. What a limit says is in the files; a figure that misses one ends the step with 1.
+cuda() {
+  step cuda 75 node bench/dist/cuda.js --rounds "${CUDA_ROUNDS:-5}" --work "${CUDA_WORK:-1}" \
+    --time-limit 50 --out "$OUT/cuda.json"
+  # shellcheck disable=SC2086 # words
+  step cycles 150 node bench/dist/cycles.js ${CYCLES_OPTIONS:-} --out "$OUT/cycles.json"
+  step sanitizer 20 sanitizer
+}
+
+# The kernels, copies and graphs of one small program under NVIDIA's memory checker, where the machine has it.
+sanitizer() {
+  local checker
+  checker=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1)
+  if [ -z "$checker" ]; then
+    echo "compute-sanitizer: not run, this machine has none"
+    return 0
+  fi
+  "$checker" --version | head -n 1
+  # The driver has no count of a kernel's parameters: asking for one too many, and being refused, is how we find it.
+  timeout 18 "$checker" --tool memcheck --report-api-errors no --target-processes all --error-exitcode 9 \
+    node --expose-gc --no-warnings bench/dist/cuda/loop-delay.js packages/cuda-native/test/fixtures/kernels.fatbin
+}
+
 command=${1:-all}
 case $command in
-  unpack | tests | bench | all) ;;
-  *) echo "usage: run.sh unpack|tests|bench|all [DIR]" >&2; exit 2 ;;
+  unpack | tests | cuda | bench | client | all) ;;
+  *) echo "usage: run.sh unpack|tests|cuda|bench|client|all [DIR]" >&2; exit 2 ;;
 esac
 directory=$(cd "${2:-$(dirname "$0")}" && pwd) || exit 1
 if ! unpack "$directory"; then
@@ -124,9 +156,12 @@ if [ "$command" != unpack ]; then
   step probe 60 probe
   case $command in
     tests) tests "$(left 60)" ;;
+    cuda) cuda ;;
     bench) bench "$(left 60)" ;;
+    client) client "$(left 60)" ;;
     all)
-      tests "$(left 60 270)"
+      tests "$(left 60 330)"
+      cuda
       bench "$(left 60)"
       ;;
   esac

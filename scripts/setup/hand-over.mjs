@@ -4,6 +4,9 @@ import { constants } from 'node:os';
 
 const SETPRIV = '/usr/bin/setpriv';
 
+/** Nobody sends the signal for a parent that ended before it was asked for (prctl(2), PR_SET_PDEATHSIG). */
+const IF_STILL_A_CHILD = '[ "$PPID" = "$0" ] || kill -TERM $$; exec "$@"';
+
 /**
  * Runs a program in our place: same standard streams, its exit code is ours, and signals sent to us reach it.
  *
@@ -12,8 +15,9 @@ const SETPRIV = '/usr/bin/setpriv';
  * killed ourselves.
  */
 export function handOver(program, args, options = {}) {
-  const tied = existsSync(SETPRIV) ? [SETPRIV, '--pdeathsig', 'TERM', program, ...args] : [program, ...args];
-  const child = spawn(tied[0], tied.slice(1), { ...options, stdio: 'inherit', detached: true });
+  const tie = [SETPRIV, '--pdeathsig', 'TERM', 'sh', '-c', IF_STILL_A_CHILD, String(process.pid)];
+  const [first, ...rest] = [...(existsSync(SETPRIV) ? tie : []), program, ...args];
+  const child = spawn(first, rest, { ...options, stdio: 'inherit', detached: true });
   const last = new Map();
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => {

@@ -8,7 +8,11 @@ export const home = join(root, '.zerohop');
 
 export const tools = join(home, 'tools', 'node_modules', '.bin');
 export const server = join(home, 'server');
+/** An older server, which the conformance suite runs against too. */
+export const oldServer = join(home, 'server-2.48');
 export const peers = join(home, 'peers');
+/** What only the release check needs: a registry, linters of packages, other versions of TypeScript. */
+export const releaseTools = join(home, 'release');
 export const requirements = join(root, 'tools', 'local-triton', 'requirements');
 
 // npm sets these for its scripts; they describe that npm's own place and would mislead the npm and pnpm started here.

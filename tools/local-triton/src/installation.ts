@@ -17,6 +17,11 @@ export interface TritonInstallation {
   environment: Record<string, string>;
 }
 
+/** The servers that set-up installs: the newest one of which there is a wheel, and an older one for tests. */
+export type TritonVersion = '2.51' | '2.48';
+
+const FOLDERS: Readonly<Record<TritonVersion, string>> = { '2.51': 'server', '2.48': 'server-2.48' };
+
 interface PythonFacts {
   version: string;
   prefix: string;
@@ -44,10 +49,17 @@ print(json.dumps(dict(
  *    `python3`). `ZEROHOP_TRITON_PYTHONHOME` and `ZEROHOP_TRITON_PYTHONPATH` replace what that Python says of itself.
  * 2. `.zerohop/server` of the clone that holds the working directory or this file; `npm run setup` makes it.
  *
+ * The older server is always that of the clone, `.zerohop/server-2.48`; `npm test -- triton` makes it.
+ *
  * @throws LocalTritonError ERR_TRITON_NOT_INSTALLED
  */
-export async function findTriton(home?: string): Promise<TritonInstallation> {
-  const root = home ?? process.env.ZEROHOP_TRITON_HOME ?? cloneHome();
+export async function findTriton(home?: string, version: TritonVersion = '2.51'): Promise<TritonInstallation> {
+  const named = version === '2.51' ? process.env.ZEROHOP_TRITON_HOME : undefined;
+  const root = home ?? named ?? cloneHome(FOLDERS[version]);
+  if (root === undefined && version !== '2.51') {
+    const message = `No Triton server ${version} is installed here: run "npm test -- triton" in a clone of zerohop.`;
+    throw new LocalTritonError('ERR_TRITON_NOT_INSTALLED', message);
+  }
   if (root === undefined) {
     throw notInstalled('No Triton server is installed here');
   }
@@ -89,10 +101,10 @@ export async function findTriton(home?: string): Promise<TritonInstallation> {
   };
 }
 
-function cloneHome(): string | undefined {
+function cloneHome(folder: string): string | undefined {
   for (const start of [process.cwd(), dirname(fileURLToPath(import.meta.url))]) {
     for (let path = start; ; path = dirname(path)) {
-      const home = join(path, '.zerohop', 'server');
+      const home = join(path, '.zerohop', folder);
       if (existsSync(join(home, 'bin', 'python3'))) return home;
       if (path === dirname(path)) break;
     }

@@ -1,3 +1,5 @@
+import type { TritonVersion } from './installation.js';
+
 export interface StartTritonOptions {
   /** One or several model repositories (folders of model folders). */
   modelRepository: string | readonly string[];
@@ -16,6 +18,8 @@ export interface StartTritonOptions {
   args?: readonly string[];
   /** Further variables for the server and its models. */
   env?: Readonly<Record<string, string>>;
+  /** Which of the servers that set-up installs. Default: the newest, 2.51. The older one is there for tests. */
+  version?: TritonVersion;
   /** Where the server is, see `findTriton`. */
   home?: string;
   /** Bytes of /dev/shm that must be free before the start. Default 32 MiB; add about 101 MiB per Python model at 4K. */

@@ -37,7 +37,7 @@ export async function startTriton(options: StartTritonOptions): Promise<LocalTri
       `Port ${taken} of 127.0.0.1 is already in use: end what listens there, or choose another port.`,
     );
   }
-  const installation = await findTriton(options.home);
+  const installation = await findTriton(options.home, options.version);
   for (let attempt = 1; ; attempt++) {
     try {
       return await startOnce(options, installation);

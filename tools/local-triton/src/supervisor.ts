@@ -127,7 +127,10 @@ export function supervise(childProcess: typeof import('node:child_process'), fs:
     try {
       // Told by us, since setpriv's words would stand for its own.
       fs.accessSync(config.binary, fs.constants.X_OK);
-      if (fs.existsSync(setpriv)) command = [setpriv, '--pdeathsig', 'KILL', ...command];
+      // Nobody sends the signal for a parent that ended before it was asked for (prctl(2), PR_SET_PDEATHSIG).
+      const ifStillAChild = '[ "$PPID" = "$0" ] || kill -KILL $$; exec "$@"';
+      const tie = [setpriv, '--pdeathsig', 'KILL', 'sh', '-c', ifStillAChild, String(process.pid)];
+      if (fs.existsSync(setpriv)) command = [...tie, ...command];
     } catch (error) {
       fail(error as Error);
     }

@@ -1,13 +1,14 @@
 import { describe, test } from 'vitest';
 import { type Need, verdict } from './needs.js';
 
-export type Tier = 'unit' | 'contract' | 'host' | 'driver' | 'triton' | 'gpu';
+export type Tier = 'unit' | 'contract' | 'host' | 'driver' | 'arm64' | 'triton' | 'gpu';
 
 const NEEDS: Readonly<Record<Tier, readonly Need[]>> = {
   unit: [],
   contract: [],
   host: [],
   driver: ['addon'],
+  arm64: ['arm64'],
   triton: ['triton'],
   gpu: ['gpu', 'triton'],
 };

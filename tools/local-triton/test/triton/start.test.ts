@@ -157,7 +157,7 @@ describeTier('triton', 'startTriton', () => {
     const { child, pid } = await startInChild(end === 'exit');
     if (end !== 'exit') child.kill(end);
     await expectNothingLeft(before, { belongs: (name) => name.startsWith(`zerohop-triton-${child.pid}-`) });
-    await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 5000 }).toBe(false);
+    await expect.poll(() => existsSync(`/proc/${pid}/exe`), { timeout: 5000 }).toBe(false);
   });
 
   test('tells in one sentence which model did not load and why', async () => {
@@ -227,7 +227,7 @@ describeTier(
       process.kill(supervisor, 'SIGKILL');
       child.kill('SIGKILL');
       for (const process of [pid, ...stubs]) {
-        await expect.poll(() => existsSync(`/proc/${process}`), { timeout: 15_000 }).toBe(false);
+        await expect.poll(() => existsSync(`/proc/${process}/exe`), { timeout: 15_000 }).toBe(false);
       }
       await expect.poll(files).toEqual([]);
       await expectNothingLeft(before, { belongs: isOurs });

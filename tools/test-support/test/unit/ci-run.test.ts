@@ -15,15 +15,23 @@ function locate(program: string): string {
   return path;
 }
 
-/** Runs .ci/run on a machine whose only Python says `facts` of itself; what it asked apt-get for, and how it ended. */
-function runCi(facts: { venv: boolean; shared: boolean }): { installed: string; status: number | null; last: string } {
+const PROGRAMS = ['g++', 'make', 'git', 'aarch64-linux-gnu-g++', 'qemu-aarch64-static'];
+
+/**
+ * Runs .ci/run on a machine that has these programs, and whose only Python says `facts` of itself; what it asked apt-get
+ * for, and how it ended.
+ */
+function runCi(
+  facts: { venv: boolean; shared: boolean },
+  programs = PROGRAMS,
+): { installed: string; status: number | null; last: string } {
   const folder = mkdtempSync(join(tmpdir(), 'zerohop-ci-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const script = (name: string, ...lines: string[]) =>
     writeFileSync(join(folder, name), ['#!/bin/sh', ...lines, ''].join('\n'), { mode: 0o755 });
   for (const program of SYSTEM) symlinkSync(locate(program), join(folder, program));
   symlinkSync(process.execPath, join(folder, 'node'));
-  for (const program of ['g++', 'make', 'git']) script(program);
+  for (const program of programs) script(program);
   script('ldconfig', 'echo "libb64.so.0d (libc6,x86-64) => /usr/lib/libb64.so.0d"');
   script('python3.11', `echo '${JSON.stringify({ executable: '/python3.11', version: '3.11', ...facts })}'`);
   const installed = join(folder, 'installed');
@@ -54,5 +62,16 @@ describe('.ci/run', () => {
     { lacks: 'venv', facts: { venv: false, shared: true } },
   ])('installs a Python where the one that is there lacks $lacks', ({ facts }) => {
     expect(runCi(facts).installed).toMatch(/^install .* python3 python3-venv libpython3-dev$/m);
+  });
+
+  test.each([
+    ['aarch64-linux-gnu-g++', 'g++-aarch64-linux-gnu'],
+    ['qemu-aarch64-static', 'qemu-user-static'],
+    ['make', 'make'],
+  ])('installs the package of %s where it is missing', (program, wanted) => {
+    const others = PROGRAMS.filter((name) => name !== program);
+    const lines = runCi({ venv: true, shared: true }, others).installed.trim().split('\n');
+    expect(lines.at(-1)).toMatch(/^install /);
+    expect(lines.at(-1)?.split(' ').at(-1)).toBe(wanted);
   });
 });

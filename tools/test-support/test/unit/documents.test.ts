@@ -29,6 +29,26 @@ function paths(text: string): string[] {
     .filter((path) => !/^\.zerohop|(^|\/)(node_modules|dist|test)(\/|$)/.test(path));
 }
 
+/** Links to the repository's own files and folders on its host, as paths. */
+function hosted(text: string): string[] {
+  return [...text.matchAll(/https:\/\/github\.com\/zerohop\/zerohop\/(?:blob|tree)\/main\/([^)#\s]+)/g)].map(
+    (match) => match[1] ?? '',
+  );
+}
+
+test.each(documents)('the links of %s to files of the repository lead somewhere', (file) => {
+  const dead = hosted(read(file)).filter((path) => !existsSync(join(repositoryRoot, path)));
+  expect(dead).toEqual([]);
+});
+
+/** npm shows the README alone, and the tarball has none of the files beside the package. */
+test.each(documents.filter((file) => /^(?:packages|apps)\/[^/]+\/README\.md$/.test(file)))(
+  '%s links to nothing outside of its package by a path',
+  (file) => {
+    expect(links(read(file)).filter((target) => target.startsWith('..'))).toEqual([]);
+  },
+);
+
 test.each(documents)('the links of %s lead somewhere', (file) => {
   const dead = links(read(file)).filter((target) => !existsSync(join(repositoryRoot, dirname(file), target)));
   expect(dead).toEqual([]);

@@ -65,20 +65,36 @@ describeTier(
   'unit',
   'tied',
   () => {
+    const forever = 'setInterval(() => undefined, 1000)';
+
     test('the program is killed when the process that started it is', async () => {
-      const forever = 'setInterval(() => undefined, 1000)';
-      const [program, args] = tied(process.execPath, ['-e', forever]);
+      const [program, args] = tied(process.execPath, ['-e', forever], 'PARENT');
       const script = `
         const { spawn } = require('node:child_process');
-        console.log(spawn(${JSON.stringify(program)}, ${JSON.stringify(args)}).pid);
+        const args = ${JSON.stringify(args)}.map((arg) => (arg === 'PARENT' ? String(process.pid) : arg));
+        console.log(spawn(${JSON.stringify(program)}, args).pid);
         ${forever};
       `;
       const parent = spawn(process.execPath, ['-e', script], { stdio: ['ignore', 'pipe', 'inherit'] });
       onTestFinished(() => void parent.kill('SIGKILL'));
       const pid = Number(await new Promise((resolve) => parent.stdout.once('data', resolve)));
-      expect(existsSync(`/proc/${pid}`)).toBe(true);
+      // What was killed stays as a zombie until the first process of the machine has noticed.
+      const runs = () => existsSync(`/proc/${pid}/exe`);
+      expect(runs()).toBe(true);
       parent.kill('SIGKILL');
-      await expect.poll(() => existsSync(`/proc/${pid}`), { timeout: 10_000 }).toBe(false);
+      await expect.poll(runs, { timeout: 10_000 }).toBe(false);
+    });
+
+    test('the program does not start when that process is gone before it is tied to it', async () => {
+      const child = spawn(...tied(process.execPath, ['-e', forever], process.ppid));
+      onTestFinished(() => void child.kill('SIGKILL'));
+      expect(await new Promise((resolve) => child.once('exit', (_, signal) => resolve(signal)))).toBe('SIGKILL');
+    });
+
+    test('the program gets its arguments as they are and gives its own exit code', async () => {
+      const args = ['-e', 'process.exit(process.argv[1] === "a  $b \'" ? 7 : 1)', "a  $b '"];
+      const child = spawn(...tied(process.execPath, args));
+      expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(7);
     });
   },
   { needs: ['setpriv'] },

@@ -1,8 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { repositoryRoot } from '../../src/index.js';
 
@@ -107,11 +108,67 @@ describe('npm test', () => {
   });
 });
 
+describe('a Node to test with', () => {
+  interface Nodes {
+    fetchNode(
+      node: { package: string; version: string; integrity: string },
+      folder: string,
+      log: { run(program: string, args: string[]): Promise<void> },
+      npm: string[],
+    ): Promise<void>;
+  }
+
+  /** An npm whose only package is a Node of one line, and that package's digest. */
+  function registry(): { npm: string[]; integrity: string } {
+    const folder = temporaryFolder();
+    mkdirSync(join(folder, 'package', 'bin'), { recursive: true });
+    writeFileSync(join(folder, 'package', 'bin', 'node'), '#!/bin/sh\n', { mode: 0o755 });
+    writeFileSync(join(folder, 'package', 'LICENSE'), 'free');
+    const archive = join(folder, 'any.tgz');
+    spawnSync('tar', ['-czf', archive, '-C', folder, 'package']);
+    const npm = join(folder, 'npm');
+    writeFileSync(npm, `#!/bin/sh\ncp '${archive}' "$5/node-any-1.2.3.tgz"\n`, { mode: 0o755 });
+    return {
+      npm: [npm, 'unused'],
+      integrity: `sha512-${createHash('sha512').update(readFileSync(archive)).digest('base64')}`,
+    };
+  }
+
+  const log = {
+    run(program: string, args: string[]): Promise<void> {
+      const { status, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+      return status === 0 ? Promise.resolve() : Promise.reject(new Error(stderr));
+    },
+  };
+  const node = { package: 'node-any', version: '1.2.3' };
+
+  test('is unpacked, and nothing else stays', async () => {
+    const { fetchNode } = (await load('setup/nodes.mjs')) as Nodes;
+    const { npm, integrity } = registry();
+    const folder = join(temporaryFolder(), 'any');
+    await fetchNode({ ...node, integrity }, folder, log, npm);
+    expect(readdirSync(folder).sort()).toEqual(['LICENSE', 'bin']);
+    expect(readdirSync(dirname(folder))).toEqual(['any']);
+  });
+
+  test('is refused when it is not the pinned one, and the one that was there stays', async () => {
+    const { fetchNode } = (await load('setup/nodes.mjs')) as Nodes;
+    const { npm } = registry();
+    const folder = join(temporaryFolder(), 'any');
+    mkdirSync(folder);
+    const wrong = fetchNode({ ...node, integrity: 'sha512-other' }, folder, log, npm);
+    await expect(wrong).rejects.toThrow('node-any@1.2.3 is not what it was');
+    expect(readdirSync(dirname(folder))).toEqual(['any']);
+  });
+});
+
 describe('what npm test sets up', () => {
   interface Tiers {
     TIER_NEEDS: Record<string, string[]>;
     needsOf(command: string, args: string[]): Set<string>;
   }
+
+  const ALL = ['arm64', 'headers', 'nodes', 'old-server', 'peers', 'release', 'sanitizers', 'server'];
 
   test('is told for every tier there is', async () => {
     const { TIER_NEEDS } = (await load('setup/tiers.mjs')) as Tiers;
@@ -123,10 +180,17 @@ describe('what npm test sets up', () => {
 
   test.each([
     { command: 'test', args: ['unit', 'packages/shm-pool'], needs: [] },
-    { command: 'test', args: ['host'], needs: ['peers'] },
+    { command: 'test', args: ['host'], needs: ['headers', 'peers'] },
     { command: 'test', args: ['unit', 'training'], needs: ['server'] },
-    { command: 'test', args: ['packages/shm-pool'], needs: ['peers', 'server'] },
-    { command: 'test', args: [], needs: ['peers', 'server'] },
+    { command: 'test', args: ['release'], needs: ['release', 'server'] },
+    { command: 'test', args: ['nodes', 'sanitize'], needs: ['nodes', 'sanitizers'] },
+    {
+      command: 'test',
+      args: ['packages/shm-pool'],
+      needs: ALL,
+    },
+    { command: 'test', args: ['triton'], needs: ['old-server', 'peers', 'server'] },
+    { command: 'test', args: [], needs: ALL },
     { command: 'demo', args: ['unit'], needs: ['server'] },
     { command: 'triton', args: [], needs: ['server'] },
   ])('$command $args: $needs', async ({ command, args, needs }) => {

@@ -1,0 +1,97 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { repositoryRoot } from '../../src/index.js';
+
+interface Counts {
+  passed: number;
+  failed: number;
+  skipped: number;
+  failures: string[];
+}
+type CountsOfVitest = (path: string, succeeded: boolean) => Counts;
+
+const script = join(repositoryRoot, 'scripts', 'vitest-report.mjs');
+const { countsOfVitest } = (await import(script)) as {
+  countsOfVitest: CountsOfVitest;
+};
+
+/** A folder within the repository, so that what runs there finds vitest. */
+function folderOf(files: Record<string, string>): string {
+  const folder = mkdtempSync(join(repositoryRoot, '.zerohop', 'vitest-report-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
+  return folder;
+}
+
+function countsOf(files: Record<string, string>): Counts {
+  const folder = folderOf(files);
+  const report = join(folder, 'report.json');
+  const vitest = join(repositoryRoot, 'node_modules/vitest/vitest.mjs');
+  const args = [
+    vitest,
+    'run',
+    '--root',
+    folder,
+    '--config',
+    'vitest.config.js',
+    '--pool=forks',
+    `--reporter=${script}`,
+  ];
+  writeFileSync(join(folder, 'vitest.config.js'), 'export default {};');
+  const env = { ...process.env, VITEST: undefined, ZEROHOP_TEST_REPORT: report };
+  const { status } = spawnSync(process.execPath, args, { cwd: folder, env });
+  return countsOfVitest(report, status === 0);
+}
+
+test('the failed tests of a run of vitest are counted and told by name, with the beginning of what they say', () => {
+  const code = [
+    "import { describe, expect, test } from 'vitest';",
+    "test('good', () => {});",
+    "test.skip('left out', () => {});",
+    "describe('these', () => { test('bad', () => { expect(1).toBe(2); }); });",
+  ].join('\n');
+  const { failures, ...counts } = countsOf({ 'some.test.js': code });
+  expect(counts).toEqual({ passed: 1, failed: 1, skipped: 1 });
+  expect(failures).toEqual([
+    expect.stringMatching(/^some\.test\.js > these > bad\n {4}AssertionError: expected 1 to be 2/),
+  ]);
+});
+
+test('a file that does not load counts as failed and is named', () => {
+  const { failures, failed } = countsOf({ 'broken.test.js': "throw new Error('no such machine');" });
+  expect(failed).toBe(1);
+  expect(failures).toEqual([expect.stringMatching(/^broken\.test\.js\n {4}Error: no such machine/)]);
+});
+
+test('a process of tests that crashes counts as failed, and its file is named', () => {
+  const code = [
+    "import { test } from 'vitest';",
+    "test('good', () => {});",
+    "test('fatal', () => process.kill(process.pid, 'SIGKILL'));",
+  ].join('\n');
+  const { failures, failed } = countsOf({
+    'good.test.js': "import { test } from 'vitest'; test('good', () => {});",
+    'fatal.test.js': code,
+  });
+  expect(failed).toBeGreaterThan(0);
+  expect(failures).toEqual([
+    expect.stringMatching(/^fatal\.test\.js\n {4}did not end/),
+    expect.stringMatching(/^outside of a test\n.*\n {4}Worker exited unexpectedly/),
+  ]);
+});
+
+test('an error that no test throws counts as failed and is named', () => {
+  const code = [
+    "import { test } from 'vitest';",
+    "test('good', async () => { void Promise.reject(new Error('nobody waits')); await new Promise(setImmediate); });",
+  ].join('\n');
+  const { failures, failed } = countsOf({ 'rejecting.test.js': code });
+  expect(failed).toBe(1);
+  expect(failures).toEqual([expect.stringMatching(/^outside of a test\n {4}Error: nobody waits/)]);
+});
+
+test('a run that left no report counts as failed', () => {
+  expect(countsOfVitest('/no/such/report', false)).toEqual({ passed: 0, failed: 1, skipped: 0, failures: [] });
+});
