@@ -1,46 +1,34 @@
-import { parseAddress } from './address.js';
-import { integer, milliseconds, nonEmpty, typeError } from './check.js';
-import { Connection, type UnaryMethod } from './connection.js';
-import { toModelConfig, toModelMetadata, toModelStatistics } from './control.js';
-import { encodeRequest } from './encode.js';
+import { nonEmpty, typeError } from './check.js';
+import { ClassificationGuard } from './classification-guard.js';
+import type { ControlTransport } from './control.js';
+import { ControlClient } from './control-client.js';
 import { DisposedError, TritonError } from './errors.js';
-import { type ModelRepositoryParameter, GRPCInferenceServiceService as Service } from './gen/grpc_service.js';
-import { LanePool, type LaneStats } from './lane-pool.js';
-import { readGpuUuids } from './metrics.js';
+import { checkGenerateOptions, checkGenerateStreamOptions, generate, generateStream } from './http/generate.js';
+import type { HttpTransport } from './http/transport.js';
+import { INSPECT, type Inspect, type InspectOptions, inspected } from './inspect.js';
+import { readModelFacts } from './model-facts.js';
+import { type HandleHost, ModelHandle } from './model-handle.js';
 import { type ResolvedOptions, resolveOptions, type TritonClientOptions } from './options.js';
-import { type ControlCall, cudaRegions, systemRegions } from './regions.js';
-import { RepeatedAnswers } from './repeated-answers.js';
+import { refusedCall } from './pending-request.js';
+import { type CheckedRequest, checkRequest } from './request.js';
+import { checkedRequests } from './request-source.js';
+import type { ClientStats } from './stats.js';
+import { Tracing } from './tracing.js';
+import type { Transport } from './transport.js';
+import { Transports } from './transports.js';
 import type {
-  CallOptions,
-  CudaRegions,
-  InferCall,
-  InferRequest,
-  LoadModelOptions,
-  ModelConfig,
-  ModelMetadata,
-  ModelStatistics,
-  PreparedRequest,
-  RepositoryModel,
-  ServerMetadata,
-  SystemRegions,
-} from './types.js';
-
-const LOAD_TIMEOUT_MS = 600_000;
-
-export interface ClientStats {
-  /** Inference requests taken; refused arguments do not count. */
-  readonly requests: number;
-  /** Requests that wait for a lane or a connection. */
-  readonly queued: number;
-  /** Requests that settled as `'lost'`. */
-  readonly lost: number;
-  /** Streams opened since the start. */
-  readonly lanesOpened: number;
-  readonly lanes: LaneStats;
-}
+  GenerateAnswer,
+  GenerateBody,
+  GenerateFailure,
+  GenerateOptions,
+  GenerateStreamOptions,
+} from './types/generate.js';
+import type { AnyModel, ModelTypes } from './types/model.js';
+import type { CallOptions, ControlOptions, InferRequest, StreamOptions } from './types/request.js';
+import type { InferCall, InferStream, PreparedRequest } from './types/result.js';
 
 /**
- * A client of one Triton server over gRPC. Making one opens nothing: the first call connects.
+ * A client of one Triton server, over gRPC or HTTP. Making one opens nothing: the first call connects.
  *
  * Calls reject with {@link TritonError} (its `code` says what happened), with the signal's reason after an abort, with
  * a TypeError or RangeError for arguments that can never be right, and with {@link DisposedError} after `close()`.
@@ -54,43 +42,52 @@ export interface ClientStats {
  * await client.close();
  * ```
  */
-export class TritonClient implements AsyncDisposable {
-  /** Regions of POSIX shared memory that the server maps. */
-  readonly systemSharedMemory: SystemRegions;
-  /** Regions of GPU memory that the server opens by CUDA IPC. */
-  readonly cudaSharedMemory: CudaRegions;
-  readonly #connection: Connection;
-  readonly #lanes: LanePool;
+export class TritonClient extends ControlClient implements AsyncDisposable {
+  readonly #transport: Transport;
+  readonly #http: HttpTransport | undefined;
+  readonly #transports: Transports;
   readonly #options: ResolvedOptions;
+  readonly #tracing: Tracing | undefined;
+  readonly #guard: ClassificationGuard;
   #closed: Promise<void> | undefined;
 
   /**
-   * @param url - `grpc://host:port` or `unix:/path`
+   * @param url - `grpc://host:port`, `grpcs://host:port`, `unix:/path`, `http://host:port` or `https://host:port`, these
+   *   two also with a path
    * @throws TypeError or RangeError for another url or wrong options
    */
   constructor(url: string, options: TritonClientOptions = {}) {
-    this.#options = resolveOptions(options);
-    const address = parseAddress(url);
-    this.#connection = new Connection(address, this.#options.connectTimeoutMs, () => this.#lanes.endIdleLanes());
-    this.#lanes = new LanePool(this.#connection, this.#options);
-    const call: ControlCall = (name, method, request) => this.#control(name, method, request);
-    this.systemSharedMemory = systemRegions(call);
-    this.cudaSharedMemory = cudaRegions(call);
+    const resolved = resolveOptions(options);
+    super(resolved);
+    this.#options = resolved;
+    this.#transports = new Transports(url, resolved);
+    this.#transport = this.#transports.main;
+    this.#http = this.#transports.http;
+    this.#tracing = resolved.tracing ? Tracing.of(this.#transport.address) : undefined;
+    this.#guard = new ClassificationGuard({
+      metadata: (of, call) => this.control().modelMetadata(of, call),
+      epoch: () => this.connectionEpoch,
+      controlTimeoutMs: resolved.controlTimeoutMs,
+    });
   }
 
   /** The address given. */
   get url(): string {
-    return this.#connection.address.url;
+    return this.#transport.address.url;
   }
 
   /** True when the address is this host's: loopback or a unix socket. */
   get isLocal(): boolean {
-    return this.#connection.address.isLocal;
+    return this.#transport.address.isLocal;
   }
 
-  /** Rises whenever the connection is made or goes away: between two equal readings there was one server process. */
-  get connectionEpoch(): number {
-    return this.#connection.epoch;
+  override get connectionEpoch(): number {
+    return this.#transport.epoch;
+  }
+
+  /** The address that answered last, `host:port` or the path of a socket; undefined before the first answer. */
+  get peer(): string | undefined {
+    return this.#transport.peer;
   }
 
   /** True from the moment that `close()` is called. */
@@ -99,112 +96,21 @@ export class TritonClient implements AsyncDisposable {
   }
 
   get stats(): ClientStats {
-    return this.#lanes.stats;
-  }
-
-  /** Whether the server answers. False, not an error, while nothing answers at the address. */
-  async isLive(): Promise<boolean> {
-    return (await unlessUnavailable(this.#control('ServerLive', Service.serverLive, {})))?.live ?? false;
-  }
-
-  /** Whether the server takes requests. False, not an error, while nothing answers or the server shuts down. */
-  async isReady(): Promise<boolean> {
-    return (await unlessUnavailable(this.#control('ServerReady', Service.serverReady, {})))?.ready ?? false;
-  }
-
-  /** Whether a model can be asked. False, not an error, for an unknown model and while nothing answers. */
-  async isModelReady(model: string, version = ''): Promise<boolean> {
-    const request = { name: nonEmpty(model, 'model'), version };
-    return (await unlessUnavailable(this.#control('ModelReady', Service.modelReady, request, model)))?.ready ?? false;
-  }
-
-  /** Name, version and extensions. The extensions name shared memory also where a server has it switched off. */
-  serverMetadata(): Promise<ServerMetadata> {
-    return this.#control('ServerMetadata', Service.serverMetadata, {});
-  }
-
-  /** @throws TritonError `TRITON_NOT_FOUND` for an unknown model */
-  async modelMetadata(model: string, version = ''): Promise<ModelMetadata> {
-    const request = { name: nonEmpty(model, 'model'), version };
-    return toModelMetadata(await this.#control('ModelMetadata', Service.modelMetadata, request, model));
-  }
-
-  /** @throws TritonError `TRITON_NOT_FOUND` for an unknown model */
-  async modelConfig(model: string, version = ''): Promise<ModelConfig> {
-    const request = { name: nonEmpty(model, 'model'), version };
-    return toModelConfig((await this.#control('ModelConfig', Service.modelConfig, request, model)).config);
+    return { ...this.#transports.recorder.stats, ...this.#transports.stats };
   }
 
   /**
-   * Counts and times of a model's versions, or of every model's.
+   * Runs a model once. Over gRPC the request is encoded at once, and afterwards its arrays may be changed; over HTTP
+   * they are sent as they are, so leave them unchanged until `settled`. Memory in a named region belongs to the server
+   * until `settled` says `'answered'` or `'not-sent'`.
    *
-   * @throws TritonError `TRITON_INVALID_ARGUMENT` for an unknown model
-   */
-  async modelStatistics(model?: string, version = ''): Promise<ModelStatistics[]> {
-    const request = { name: model === undefined ? '' : nonEmpty(model, 'model'), version };
-    const answer = await this.#control('ModelStatistics', Service.modelStatistics, request, model);
-    return answer.modelStats.map(toModelStatistics);
-  }
-
-  /** The models of the server's repository, or only those that are ready. */
-  async repositoryIndex(options: { readonly ready?: boolean } = {}): Promise<RepositoryModel[]> {
-    const request = { repositoryName: '', ready: options.ready ?? false };
-    return (await this.#control('RepositoryIndex', Service.repositoryIndex, request)).models;
-  }
-
-  /**
-   * Loads or reloads a model; resolves when it is ready. Needs a server with `--model-control-mode=explicit`.
-   *
-   * @throws TritonError `TRITON_INTERNAL` or `TRITON_INVALID_ARGUMENT` when it cannot be loaded: the cause is in the
-   *   server's log; `TRITON_UNAVAILABLE` when the server does not allow it
-   */
-  async loadModel(model: string, options: LoadModelOptions = {}): Promise<void> {
-    const { config, files = {}, timeoutMs = LOAD_TIMEOUT_MS } = options;
-    const parameters: Record<string, ModelRepositoryParameter> = {};
-    if (config !== undefined) {
-      parameters.config = { parameterChoice: { $case: 'stringParam', value: JSON.stringify(config) } };
-    } else if (Object.keys(files).length > 0) {
-      throw typeError('a config together with files', 'config', config);
-    }
-    for (const [path, value] of Object.entries(files)) {
-      parameters[`file:${path}`] = { parameterChoice: { $case: 'bytesParam', value } };
-    }
-    const request = { repositoryName: '', modelName: nonEmpty(model, 'model'), parameters };
-    const limit = integer(milliseconds(timeoutMs, 'timeoutMs'), 'timeoutMs', 1);
-    await this.#control('RepositoryModelLoad', Service.repositoryModelLoad, request, model, limit);
-  }
-
-  /** Tells the server to unload a model; resolves before it is gone. An unknown name is not an error. */
-  async unloadModel(model: string, options: { readonly unloadDependents?: boolean } = {}): Promise<void> {
-    const value = options.unloadDependents ?? false;
-    const parameters: Record<string, ModelRepositoryParameter> = {
-      unload_dependents: { parameterChoice: { $case: 'boolParam', value } },
-    };
-    const request = { repositoryName: '', modelName: nonEmpty(model, 'model'), parameters };
-    await this.#control('RepositoryModelUnload', Service.repositoryModelUnload, request, model);
-  }
-
-  /**
-   * The UUIDs of the GPUs that the server's metrics name, or undefined when the client was given no `metricsUrl`.
-   *
-   * @throws TritonError `TRITON_UNAVAILABLE` when the metrics cannot be read
-   */
-  async gpuUuids(): Promise<string[] | undefined> {
-    this.#checkOpen();
-    const { metricsUrl, controlTimeoutMs } = this.#options;
-    return metricsUrl === undefined ? undefined : readGpuUuids(metricsUrl, controlTimeoutMs);
-  }
-
-  /**
-   * Runs a model once. The request is checked and encoded at once; afterwards its arrays may be changed, but memory
-   * in a named region belongs to the server until `settled` says `'answered'` or `'not-sent'`.
-   *
-   * Wrong arguments throw; all else rejects.
+   * Wrong arguments throw; all else rejects. Requests of one sequence must not overtake each other: await each one, or
+   * send them on one `stream()`.
    *
    * @throws TypeError or RangeError for a request that can never be right
    */
   infer(model: string, request: InferRequest, options?: CallOptions): InferCall {
-    return this.#lanes.submit(encodeRequest(model, request), options);
+    return this.#submit(checkRequest(model, request), options);
   }
 
   /**
@@ -214,12 +120,107 @@ export class TritonClient implements AsyncDisposable {
    */
   prepare(model: string, request: InferRequest): PreparedRequest {
     this.#checkOpen();
-    const once = encodeRequest(model, request);
-    const encoded = once.outputsInRegions ? { ...once, answers: new RepeatedAnswers() } : once;
-    return {
-      byteLength: encoded.bytes.byteLength,
-      infer: (options) => this.#lanes.submit(encoded, options),
+    return this.#prepare(checkRequest(model, request));
+  }
+
+  /**
+   * Runs a model that has one input, whose bytes are `bytes`, without any description: Triton's raw binary request, over
+   * HTTP. The input may have one dimension of open size; one of BYTES must have the shape [1], and `bytes` are its element.
+   * Every output comes. `bytes` are borrowed until `settled`.
+   *
+   * @throws TypeError or RangeError for arguments that can never be right
+   */
+  inferRaw(model: string, bytes: Uint8Array, options: CallOptions & { readonly version?: string } = {}): InferCall {
+    if (!(bytes instanceof Uint8Array)) throw typeError('Uint8Array', 'bytes', bytes);
+    const { version = '', ...call } = options;
+    nonEmpty(model, 'model');
+    if (this.#http === undefined) return refusedCall(needsHttp('inferRaw'));
+    const http = this.#http;
+    if (this.#tracing === undefined) return http.submitRaw(model, version, bytes, call);
+    const names = { model, version, id: '' };
+    return this.#tracing.infer(names, call, (traced) => http.submitRaw(model, version, bytes, traced));
+  }
+
+  /**
+   * Asks a model for one answer with values in JSON (Triton's generate extension, over HTTP).
+   *
+   * @throws TritonError `TRITON_UNIMPLEMENTED` when the model gives another number of answers, or the client has no
+   *   `httpUrl`; the model's own error has no code, so that it is `TRITON_UNKNOWN`
+   */
+  async generate(model: string, body: GenerateBody, options: GenerateOptions = {}): Promise<GenerateAnswer> {
+    const { connection } = this.#overHttp('generate');
+    return generate(connection, nonEmpty(model, 'model'), body, checkGenerateOptions(options));
+  }
+
+  /**
+   * As `generate`, for models that answer any number of times; ends after the last answer. An error ends it too, unless
+   * `onError` is `'yield'`. The request is sent when the first answer is asked for; leaving the loop ends it.
+   */
+  generateStream(
+    model: string,
+    body: GenerateBody,
+    options?: GenerateStreamOptions & { readonly onError?: 'throw' },
+  ): AsyncGenerator<GenerateAnswer, void, undefined>;
+  generateStream(
+    model: string,
+    body: GenerateBody,
+    options: GenerateStreamOptions,
+  ): AsyncGenerator<GenerateAnswer | GenerateFailure, void, undefined>;
+  async *generateStream(
+    model: string,
+    body: GenerateBody,
+    options: GenerateStreamOptions = {},
+  ): AsyncGenerator<GenerateAnswer | GenerateFailure, void, undefined> {
+    const { connection } = this.#overHttp('generateStream');
+    yield* generateStream(connection, nonEmpty(model, 'model'), body, checkGenerateStreamOptions(options));
+  }
+
+  /**
+   * Sends requests on a stream of its own, which begins at once: to decoupled models, which answer a request any number
+   * of times, and in order, for sequences. At most `maxOutstanding` requests are under way; the next is asked of
+   * `requests` when one is over. A reader that is slow makes the server wait.
+   *
+   * A request whose outputs lie in regions may get one answer: a second one, which would lie over the first, is
+   * `TRITON_REGION_OVERWRITTEN`. Requests of one stream that are outstanding have different ids.
+   *
+   * Wrong options throw. All else the iteration throws, wrong requests too.
+   *
+   * @throws TypeError or RangeError for wrong options
+   */
+  stream(
+    model: string,
+    requests: Iterable<InferRequest> | AsyncIterable<InferRequest>,
+    options?: StreamOptions,
+  ): InferStream {
+    this.#checkOpen();
+    return this.#stream(nonEmpty(model, 'model'), requests, (request) => checkRequest(model, request), options);
+  }
+
+  /**
+   * A handle on one model, which checks every request against the model's metadata before it is sent. Reads metadata
+   * and configuration once; where the server keeps the configuration to itself, without it.
+   *
+   * @typeParam M - the model's tensors and their datatypes, for the compiler; the command `types` writes it
+   * @throws TritonError `TRITON_NOT_FOUND` for an unknown model
+   */
+  async model<M extends ModelTypes = AnyModel>(
+    name: string,
+    options: ControlOptions & { readonly version?: string } = {},
+  ): Promise<ModelHandle<M>> {
+    const { version = '', ...call } = options;
+    const host: HandleHost = {
+      read: (of, at, again) => readModelFacts(this, of, at, again),
+      submit: (request, rest) => this.#submit(request, rest),
+      prepare: (request) => {
+        this.#checkOpen();
+        return this.#prepare(request);
+      },
+      stream: (of, requests, check, rest) => {
+        this.#checkOpen();
+        return this.#stream(of, requests, check, rest);
+      },
     };
+    return new ModelHandle<M>(host, name, version, await readModelFacts(this, name, version, call));
   }
 
   /**
@@ -227,7 +228,7 @@ export class TritonClient implements AsyncDisposable {
    * `closeTimeoutMs` what is left is cancelled: it rejects with `TRITON_CANCELLED` and settles as `'lost'`.
    */
   close(): Promise<void> {
-    this.#closed ??= this.#lanes.close(this.#options.closeTimeoutMs).then(() => this.#connection.close());
+    this.#closed ??= this.#transports.close(this.#options.closeTimeoutMs);
     return this.#closed;
   }
 
@@ -235,15 +236,56 @@ export class TritonClient implements AsyncDisposable {
     return this.close();
   }
 
-  async #control<Request, Response>(
-    name: string,
-    method: UnaryMethod<Request, Response>,
-    request: Request,
-    model?: string,
-    timeoutMs = this.#options.controlTimeoutMs,
-  ): Promise<Response> {
+  /** @internal */
+  [INSPECT](depth: number, options: InspectOptions, inspect: Inspect): string {
+    const { url, peer, closed } = this;
+    return inspected('TritonClient', { url, peer, closed }, depth, options, inspect);
+  }
+
+  #submit(checked: CheckedRequest, options: CallOptions | undefined): InferCall {
+    if (checked.classified.length > 0) return this.#prepare(checked).infer(options);
+    const transport = this.#transportOf(checked);
+    if (this.#tracing === undefined) return transport.submit(checked, options);
+    return this.#tracing.infer(checked, options, (traced) => transport.submit(checked, traced));
+  }
+
+  #stream(
+    model: string,
+    requests: Iterable<InferRequest> | AsyncIterable<InferRequest>,
+    check: (request: InferRequest) => CheckedRequest,
+    options: StreamOptions | undefined,
+  ): InferStream {
+    const guard = (request: CheckedRequest) => this.#guard.check(request, options);
+    const source = checkedRequests(requests, check, guard);
+    if (this.#tracing === undefined) return this.#transport.stream(model, source, options);
+    return this.#tracing.stream(model, options, (traced) => this.#transport.stream(model, source, traced));
+  }
+
+  #prepare(checked: CheckedRequest): PreparedRequest {
+    const encoded = this.#transportOf(checked).prepare(checked);
+    const prepared = checked.classified.length === 0 ? encoded : this.#guard.prepared(checked, encoded);
+    return this.#tracing === undefined ? prepared : this.#tracing.prepare(checked, prepared);
+  }
+
+  protected control(): ControlTransport {
     this.#checkOpen();
-    return this.#connection.unary(name, method, request, timeoutMs, model);
+    return this.#transport.control;
+  }
+
+  /** Requests that name a region stay with the calls that register it, so that one connection tells of both. */
+  #transportOf({ tensorByteLength, namesRegion }: CheckedRequest): Transport {
+    const large = tensorByteLength >= this.#options.httpFromByteLength && !namesRegion;
+    return large ? (this.#http ?? this.#transport) : this.#transport;
+  }
+
+  #overHttp(method: string): HttpTransport {
+    this.#checkOpen();
+    if (this.#http !== undefined) return this.#http;
+    throw needsHttp(method);
+  }
+
+  protected override onModelsChanged(): void {
+    this.#guard.forget();
   }
 
   #checkOpen(): void {
@@ -251,11 +293,7 @@ export class TritonClient implements AsyncDisposable {
   }
 }
 
-async function unlessUnavailable<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof TritonError && error.code === 'TRITON_UNAVAILABLE') return undefined;
-    throw error;
-  }
+function needsHttp(method: string): TritonError {
+  const details = `${method}() goes over HTTP alone: give the client the option httpUrl`;
+  return new TritonError(details, { code: 'TRITON_UNIMPLEMENTED', method, details });
 }

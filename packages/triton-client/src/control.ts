@@ -1,80 +1,67 @@
-import { exactNumber, unreadable } from './answers.js';
-import { isDatatype } from './datatype.js';
+import type { CudaRegionStatus, SystemRegionStatus } from './types/regions.js';
+import type { CallHeaders } from './types/request.js';
 import type {
-  InferStatistics,
-  ModelMetadataResponse,
-  StatisticDuration,
-  ModelStatistics as WireStatistics,
-} from './gen/grpc_service.js';
-import { ModelInstanceGroup_Kind as Kind, type ModelConfig as WireModelConfig } from './gen/model_config.js';
-import type { DurationStatistic, InstanceGroup, ModelConfig, ModelMetadata, ModelStatistics } from './types.js';
+  HealthStatus,
+  LogSettings,
+  LogSettingsUpdate,
+  ModelConfig,
+  ModelMetadata,
+  ModelStatistics,
+  RepositoryModel,
+  ServerMetadata,
+  TraceSettings,
+  TraceSettingsUpdate,
+} from './types/server.js';
 
-/** The answers of the control calls in the public shapes. */
-
-export function toModelMetadata(answer: ModelMetadataResponse): ModelMetadata {
-  const tensors = (list: ModelMetadataResponse['inputs']) =>
-    list.map(({ name, datatype, shape }) => {
-      if (!isDatatype(datatype)) throw unreadable('ModelMetadata', `tensor '${name}' has the datatype '${datatype}'`);
-      return {
-        name,
-        datatype,
-        shape: shape.map((dimension) => exactNumber('ModelMetadata', `a dimension of '${name}'`, dimension)),
-      };
-    });
-  return {
-    name: answer.name,
-    versions: answer.versions,
-    platform: answer.platform,
-    inputs: tensors(answer.inputs),
-    outputs: tensors(answer.outputs),
-  };
+/** How one control call is to be made. */
+export interface ControlCall {
+  readonly timeoutMs: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly headers?: CallHeaders | undefined;
 }
 
-const KINDS: Readonly<Record<number, InstanceGroup['kind']>> = {
-  [Kind.KIND_AUTO]: 'KIND_AUTO',
-  [Kind.KIND_GPU]: 'KIND_GPU',
-  [Kind.KIND_CPU]: 'KIND_CPU',
-  [Kind.KIND_MODEL]: 'KIND_MODEL',
-};
-
-export function toModelConfig(config: WireModelConfig | undefined): ModelConfig {
-  if (config === undefined) throw unreadable('ModelConfig', 'the answer holds no configuration');
-  return {
-    name: config.name,
-    platform: config.platform,
-    backend: config.backend,
-    maxBatchSize: config.maxBatchSize,
-    decoupled: config.modelTransactionPolicy?.decoupled ?? false,
-    instanceGroups: config.instanceGroup.map(({ kind, count, gpus }) => {
-      const name = KINDS[kind];
-      if (name === undefined) throw unreadable('ModelConfig', `an instance group has the kind ${kind}`);
-      return { kind: name, count, gpus };
-    }),
-    parameters: Object.fromEntries(
-      Object.entries(config.parameters).map(([key, { stringValue }]) => [key, stringValue]),
-    ),
-  };
+/** A model, and a version of it; `''` for the one that the server picks. */
+export interface ModelVersion {
+  readonly model: string;
+  readonly version: string;
 }
 
-const NONE: StatisticDuration = { count: 0n, ns: 0n };
-
-export function toModelStatistics(statistics: WireStatistics): ModelStatistics {
-  const durations = statistics.inferenceStats;
-  const of = (key: keyof InferStatistics): DurationStatistic => {
-    const { count, ns } = durations?.[key] ?? NONE;
-    return { count: exactNumber('ModelStatistics', `the count of ${key}`, count), totalNs: ns };
-  };
-  return {
-    name: statistics.name,
-    version: statistics.version,
-    inferenceCount: exactNumber('ModelStatistics', 'inference_count', statistics.inferenceCount),
-    executionCount: exactNumber('ModelStatistics', 'execution_count', statistics.executionCount),
-    lastInferenceMs: exactNumber('ModelStatistics', 'last_inference', statistics.lastInference),
-    success: of('success'),
-    fail: of('fail'),
-    queue: of('queue'),
-    computeInput: of('computeInput'),
-    computeInfer: of('computeInfer'),
-    computeOutput: of('computeOutput'),
-  };
+/**
+ * The calls that run no model, as a transport makes them: one RPC or one HTTP request each. Arguments are checked by the
+ * callers. All reject with TritonError, or with the signal's reason.
+ */
+export interface ControlTransport {
+  serverLive(call: ControlCall): Promise<boolean>;
+  serverReady(call: ControlCall): Promise<boolean>;
+  /** gRPC's own health service. */
+  health(service: string, call: ControlCall): Promise<HealthStatus>;
+  modelReady(of: ModelVersion, call: ControlCall): Promise<boolean>;
+  serverMetadata(call: ControlCall): Promise<ServerMetadata>;
+  modelMetadata(of: ModelVersion, call: ControlCall): Promise<ModelMetadata>;
+  modelConfig(of: ModelVersion, call: ControlCall): Promise<ModelConfig>;
+  /** Model `''`: all. */
+  modelStatistics(of: ModelVersion, call: ControlCall): Promise<ModelStatistics[]>;
+  repositoryIndex(onlyReady: boolean, call: ControlCall): Promise<RepositoryModel[]>;
+  /** `config`: JSON text. */
+  loadModel(
+    model: string,
+    config: string | undefined,
+    files: Readonly<Record<string, Uint8Array>>,
+    call: ControlCall,
+  ): Promise<void>;
+  unloadModel(model: string, unloadDependents: boolean, call: ControlCall): Promise<void>;
+  /** Name `''`: all. Rejects with `TRITON_NOT_FOUND` for an unknown name, and for one of the other kind. */
+  systemRegions(name: string, call: ControlCall): Promise<SystemRegionStatus[]>;
+  registerSystemRegion(region: Omit<SystemRegionStatus, 'byteOffset'>, call: ControlCall): Promise<void>;
+  /** Name `''`: all. */
+  unregisterSystemRegion(name: string, call: ControlCall): Promise<void>;
+  /** Name `''`: all. Rejects as `systemRegions` does. */
+  cudaRegions(name: string, call: ControlCall): Promise<CudaRegionStatus[]>;
+  registerCudaRegion(region: CudaRegionStatus & { readonly rawHandle: Uint8Array }, call: ControlCall): Promise<void>;
+  /** Name `''`: all. */
+  unregisterCudaRegion(name: string, call: ControlCall): Promise<void>;
+  /** Model `''`: the server's. Without an update it only asks. */
+  traceSettings(model: string, update: TraceSettingsUpdate | undefined, call: ControlCall): Promise<TraceSettings>;
+  /** Without an update it only asks. */
+  logSettings(update: LogSettingsUpdate | undefined, call: ControlCall): Promise<LogSettings>;
 }

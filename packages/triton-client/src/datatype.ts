@@ -1,5 +1,6 @@
 import { typeError } from './check.js';
-import type { Datatype, InferOutput } from './types.js';
+import type { Datatype } from './types/request.js';
+import type { InferOutput } from './types/result.js';
 
 type TypedArray = InferOutput['data'];
 type TypedArrayConstructor = {

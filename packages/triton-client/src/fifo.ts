@@ -14,6 +14,10 @@ export class Fifo<T extends FifoEntry<T>> {
     return this.#size;
   }
 
+  get first(): T | undefined {
+    return this.#first;
+  }
+
   push(entry: T): void {
     entry.previous = this.#last;
     if (this.#last === undefined) this.#first = entry;
@@ -26,6 +30,13 @@ export class Fifo<T extends FifoEntry<T>> {
     const entry = this.#first;
     if (entry !== undefined) this.remove(entry);
     return entry;
+  }
+
+  /** All of them, which are then in no queue. */
+  takeAll(): T[] {
+    const all: T[] = [];
+    for (let entry = this.shift(); entry !== undefined; entry = this.shift()) all.push(entry);
+    return all;
   }
 
   /** `entry` must be in this queue. */

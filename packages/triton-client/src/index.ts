@@ -1,34 +1,22 @@
-export { type ClientStats, TritonClient } from './client.js';
+export { decodeBytes, encodeBytes } from './bytes-elements.js';
+export { TritonClient } from './client.js';
 export { elementByteLength } from './datatype.js';
+export type { ConnectionMessage, RequestMessage } from './diagnostics.js';
 export { DisposedError, TritonError, type TritonErrorCode } from './errors.js';
-export type { LaneStats } from './lane-pool.js';
-export type { TritonClientOptions } from './options.js';
+export { fromBfloat16, fromFloat16, toBfloat16, toFloat16 } from './float16.js';
+export type { LaneStats } from './grpc/carriers.js';
+export type { StreamStats } from './grpc/streams.js';
+export type { UnaryStats } from './grpc/unary-calls.js';
+export type { LatencyHistogram } from './latency.js';
+export type { ModelHandle } from './model-handle.js';
+export type { KeepaliveOptions, TlsOptions, TritonClientOptions } from './options.js';
+export type { PayloadBytes } from './payload.js';
+export type { RequestStats } from './request-recorder.js';
+export type { ClientStats } from './stats.js';
 export { type RegionTensorOptions, region, type TensorData, tensor } from './tensor.js';
-export type {
-  CallOptions,
-  CudaRegionStatus,
-  CudaRegions,
-  Datatype,
-  DurationStatistic,
-  InferCall,
-  InferOutput,
-  InferRequest,
-  InferResult,
-  InstanceGroup,
-  LoadModelOptions,
-  ModelConfig,
-  ModelMetadata,
-  ModelStatistics,
-  OutputRequest,
-  ParameterValue,
-  PreparedRequest,
-  RegionRef,
-  RegionTensor,
-  RepositoryModel,
-  ServerMetadata,
-  Settlement,
-  SystemRegionStatus,
-  SystemRegions,
-  Tensor,
-  TensorMetadata,
-} from './types.js';
+export type * from './types/generate.js';
+export type * from './types/model.js';
+export type * from './types/regions.js';
+export type * from './types/request.js';
+export type * from './types/result.js';
+export type * from './types/server.js';

@@ -1,10 +1,9 @@
-import { Metadata, status as Status, type StatusObject } from '@grpc/grpc-js';
+import { status as Status, type StatusObject } from '@grpc/grpc-js';
+import type { Payload } from '../payload.js';
+import type { Carrier, CarrierState } from './carrier.js';
 import type { Connection, RawCall } from './connection.js';
 import { GRPCInferenceServiceService as Service } from './gen/grpc_service.js';
-import type { PendingRequest } from './pending-request.js';
-
-/** `'ending'`: half-closed or cancelled, takes no more requests. */
-export type LaneState = 'idle' | 'busy' | 'detached' | 'ending';
+import type { GrpcRequest } from './grpc-request.js';
 
 export interface LaneEvents {
   onMessage(lane: Lane, message: Buffer): void;
@@ -20,23 +19,31 @@ const NO_CONTEXT = Object.freeze({});
  * request then costs one message on an open stream, about a quarter of a unary call. Which requests it carries is the
  * pool's decision.
  */
-export class Lane {
-  state: LaneState = 'idle';
-  request: PendingRequest | undefined;
+export class Lane implements Carrier {
+  state: CarrierState = 'idle';
+  request: GrpcRequest | undefined;
+  readonly sent = true;
+  /** The server has answered the stream itself, at the latest with the first answer to a request. */
+  accepted = false;
   /** The connection's epoch when the lane was opened. */
   readonly epoch: number;
   /** The pool's sweep that last saw the lane at work. */
   usedAt = 0;
   readonly #call: RawCall;
+  readonly #payload: Payload;
 
   constructor(connection: Connection, events: LaneEvents) {
     this.epoch = connection.epoch;
+    const { payload } = connection;
+    this.#payload = payload;
     const call = connection.createCall(Service.modelStreamInfer.path);
     this.#call = call;
-    // Never with `triton_grpc_error`: with it, an error can bring the server down (seen on 2.51).
-    call.start(new Metadata(), {
-      onReceiveMetadata: () => {},
+    call.start(connection.metadata(), {
+      onReceiveMetadata: () => {
+        this.accepted = true;
+      },
       onReceiveMessage: (message: Buffer) => {
+        payload.received += message.byteLength;
         events.onMessage(this, message);
         call.startRead();
       },
@@ -45,9 +52,11 @@ export class Lane {
     call.startRead();
   }
 
-  send(request: PendingRequest): void {
+  send(request: GrpcRequest): void {
     this.request = request;
-    this.#call.sendMessageWithContext(NO_CONTEXT, request.encoded.bytes);
+    const { bytes } = request.encoded;
+    this.#payload.sent += bytes.byteLength;
+    this.#call.sendMessageWithContext(NO_CONTEXT, bytes);
   }
 
   /** Tells the server that nothing more comes; it answers what is outstanding and ends the stream. */

@@ -1,7 +1,15 @@
-import { elementByteLength, isDatatype, viewOf } from './datatype.js';
-import { TritonError } from './errors.js';
-import { splitBytes } from './tensor.js';
-import type { Datatype, InferOutput, InferResult, ParameterValue } from './types.js';
+import { isDatatype } from '../datatype.js';
+import {
+  type AskedOutputs,
+  type InferResultFields,
+  LazyOutput,
+  LazyResult,
+  malformedAnswer,
+  type OutputHead,
+  placeOf,
+} from '../lazy-result.js';
+import type { ParameterValue } from '../types/request.js';
+import type { InferResult } from '../types/result.js';
 import { WireError, WireReader, WireType } from './wire.js';
 
 /** Field numbers of the protocol; grpc_service.proto has them in full. */
@@ -10,6 +18,8 @@ const Response = { modelName: 1, modelVersion: 2, id: 3, parameters: 4, outputs:
 const Output = { name: 1, datatype: 2, shape: 3 } as const;
 const MapEntry = { key: 1, value: 2 } as const;
 const Parameter = { bool: 1, int64: 2, string: 3, double: 4, uint64: 5 } as const;
+
+const NOTHING: AskedOutputs = [];
 
 const FINAL_RESPONSE = 'triton_final_response';
 
@@ -26,9 +36,10 @@ export interface StreamAnswer {
  * Reads the frame of a ModelStreamInferResponse: enough to tell success from failure and the last answer from others.
  * The rest is read when it is asked for.
  *
+ * @param asked - of the request that it answers
  * @throws TritonError `TRITON_MALFORMED_RESPONSE`
  */
-export function decodeStreamAnswer(message: Buffer): StreamAnswer {
+export function decodeStreamAnswer(message: Buffer, asked: AskedOutputs = NOTHING): StreamAnswer {
   return guarded(() => {
     let error: string | undefined;
     let start = 0;
@@ -48,8 +59,24 @@ export function decodeStreamAnswer(message: Buffer): StreamAnswer {
         reader.skip(tag % 8);
       }
     }
-    return { error: error === '' ? undefined : error, final, result: new LazyResult(message, start, end) };
+    return { error: error === '' ? undefined : error, final, result: new MessageResult(message, start, end, asked) };
   });
+}
+
+/** A ModelInferResponse by itself, as a unary call gets it. @throws TritonError `TRITON_MALFORMED_RESPONSE` */
+export function decodeUnaryAnswer(message: Buffer, asked: AskedOutputs): InferResult {
+  return guarded(() => {
+    isFinal(new WireReader(message));
+    return new MessageResult(message, 0, message.length, asked);
+  });
+}
+
+/**
+ * Whether an error on a stream was found before the model ran. Seen on 2.48 and 2.51: the answer then has the id
+ * alone, and each one that comes from a model, its errors too, names the model and says whether it is the last one.
+ */
+export function refusedUnrun(result: InferResult): boolean {
+  return result.model === '' && !(FINAL_RESPONSE in result.parameters);
 }
 
 function isFinal(reader: WireReader): boolean {
@@ -66,62 +93,27 @@ function isFinal(reader: WireReader): boolean {
   return final;
 }
 
-interface Decoded {
-  model: string;
-  version: string;
-  id: string;
-  parameters: Readonly<Record<string, ParameterValue>>;
-  outputs: readonly InferOutput[];
-}
-
-/** A ModelInferResponse within `message`, decoded at the first look. */
-class LazyResult implements InferResult {
+/** A ModelInferResponse within `message`. */
+class MessageResult extends LazyResult {
   readonly #message: Buffer;
   readonly #start: number;
   readonly #end: number;
-  #decoded: Decoded | undefined;
+  readonly #asked: AskedOutputs;
 
-  constructor(message: Buffer, start: number, end: number) {
+  constructor(message: Buffer, start: number, end: number, asked: AskedOutputs) {
+    super();
     this.#message = message;
     this.#start = start;
     this.#end = end;
+    this.#asked = asked;
   }
 
-  get model(): string {
-    return this.#fields().model;
-  }
-
-  get version(): string {
-    return this.#fields().version;
-  }
-
-  get id(): string {
-    return this.#fields().id;
-  }
-
-  get parameters(): Readonly<Record<string, ParameterValue>> {
-    return this.#fields().parameters;
-  }
-
-  get outputs(): readonly InferOutput[] {
-    return this.#fields().outputs;
-  }
-
-  output(name: string): InferOutput {
-    const { outputs, model } = this.#fields();
-    const found = outputs.find((output) => output.name === name);
-    if (found !== undefined) return found;
-    const names = outputs.map((output) => `'${output.name}'`).join(', ') || 'none';
-    throw new RangeError(`The answer of model '${model}' has no output '${name}'; its outputs: ${names}`);
-  }
-
-  #fields(): Decoded {
-    this.#decoded ??= guarded(() => readResponse(new WireReader(this.#message, this.#start, this.#end)));
-    return this.#decoded;
+  protected read(): InferResultFields {
+    return guarded(() => readResponse(new WireReader(this.#message, this.#start, this.#end), this.#asked));
   }
 }
 
-function readResponse(reader: WireReader): Decoded {
+function readResponse(reader: WireReader, asked: AskedOutputs): InferResultFields {
   const raw: Buffer[] = [];
   const heads: OutputHead[] = [];
   const parameters: [string, ParameterValue][] = [];
@@ -142,7 +134,9 @@ function readResponse(reader: WireReader): Decoded {
   if (raw.length !== 0 && raw.length !== heads.length) {
     throw new WireError(`${heads.length} outputs came with ${raw.length} contents`);
   }
-  const outputs = heads.map((head, index) => new LazyOutput(head, raw[index] ?? Buffer.alloc(0)));
+  const outputs = heads.map(
+    (head, index) => new LazyOutput(head, raw[index] ?? Buffer.alloc(0), placeOf(asked, id, head.name)),
+  );
   // fromEntries defines own properties, whatever the names are.
   // Frozen, since answers that repeat share it.
   return {
@@ -152,12 +146,6 @@ function readResponse(reader: WireReader): Decoded {
     outputs: Object.freeze(outputs),
     parameters: Object.freeze(Object.fromEntries(parameters)),
   };
-}
-
-interface OutputHead {
-  name: string;
-  datatype: Datatype;
-  shape: number[];
 }
 
 function readOutput(reader: WireReader): OutputHead {
@@ -209,64 +197,11 @@ function exactOrBig(value: bigint): number | bigint {
   return Number.isSafeInteger(number) ? number : value;
 }
 
-class LazyOutput implements InferOutput {
-  readonly name: string;
-  readonly datatype: Datatype;
-  readonly shape: readonly number[];
-  readonly bytes: Uint8Array;
-
-  constructor(head: OutputHead, bytes: Buffer) {
-    this.name = head.name;
-    this.datatype = head.datatype;
-    this.shape = Object.freeze(head.shape);
-    this.bytes = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
-
-  get data(): InferOutput['data'] {
-    if (this.datatype === 'BYTES') throw new TypeError(`Output '${this.name}' is BYTES: read it by strings() or bytes`);
-    const expected = this.#count() * (elementByteLength(this.datatype) ?? 0);
-    if (this.bytes.byteLength !== expected) {
-      // Some backends answer with no bytes and no error (Python backend under numpy 2).
-      throw malformed(
-        `${this.#label()} needs ${expected} bytes and the answer carries ${this.bytes.byteLength}; ` +
-          'its bytes are in the region that the request named, or the model gave none',
-      );
-    }
-    return viewOf(this.datatype, this.bytes);
-  }
-
-  strings(): string[] {
-    if (this.datatype !== 'BYTES') throw new TypeError(`${this.#label()} is not BYTES: read it by data`);
-    const elements = splitBytes(this.bytes);
-    if (elements === undefined || elements.length !== this.#count()) {
-      throw malformed(`${this.#label()} does not hold ${this.#count()} elements`);
-    }
-    return elements.map((element) => Buffer.from(element.buffer, element.byteOffset, element.byteLength).toString());
-  }
-
-  #count(): number {
-    return this.shape.reduce((count, dimension) => count * dimension, 1);
-  }
-
-  #label(): string {
-    return `output '${this.name}' (${this.datatype} [${this.shape.join(', ')}])`;
-  }
-}
-
-function malformed(details: string, cause?: unknown): TritonError {
-  return new TritonError(`The answer to ModelInfer cannot be read: ${details}`, {
-    code: 'TRITON_MALFORMED_RESPONSE',
-    method: 'ModelInfer',
-    details,
-    cause,
-  });
-}
-
 function guarded<T>(read: () => T): T {
   try {
     return read();
   } catch (error) {
-    if (error instanceof WireError) throw malformed(error.message, error);
+    if (error instanceof WireError) throw malformedAnswer(error.message, error);
     throw error;
   }
 }
