@@ -1,45 +1,20 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type AddressInfo, createServer as createTcpServer } from 'node:net';
+import { createServer as createTcpServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import {
-  DisposedError,
-  type InferCall,
-  type InferRequest,
-  region,
-  TritonClient,
-  type TritonClientOptions,
-} from '../../src/index.js';
-import { FaultServer } from '../support/fault-server.js';
-
-const REQUEST: InferRequest = { inputs: { a: region('r', { datatype: 'FP32', shape: [4] }) } };
-
-async function start(at?: number | string): Promise<FaultServer> {
-  const server = await FaultServer.start(at);
-  onTestFinished(() => server.kill());
-  return server;
-}
-
-function connect(url: string, options: TritonClientOptions = {}): TritonClient {
-  const client = new TritonClient(url, { closeTimeoutMs: 100, ...options });
-  onTestFinished(() => client.close());
-  return client;
-}
-
-const failure = (call: Promise<unknown>): Promise<unknown> =>
-  call.then(
-    () => 'resolved',
-    (error: unknown) => error,
-  );
+import { DisposedError, type InferCall, TritonClient } from '../../src/index.js';
+import { connect, listen, start } from '../support/for-one-test.js';
+import { failure } from '../support/outcome.js';
+import { IN_REGION } from '../support/requests.js';
 
 describe('no server', () => {
   test('one sentence with the address; nothing was sent', async () => {
     const server = await start();
     server.kill();
     const client = connect(server.url);
-    const call: InferCall = client.infer('m', REQUEST);
+    const call: InferCall = client.infer('m', IN_REGION);
     const expected = {
       code: 'TRITON_UNAVAILABLE',
       message: `No Triton server answers at ${server.url} (connect ECONNREFUSED 127.0.0.1:${server.port}); start it there or give its gRPC address`,
@@ -58,16 +33,14 @@ describe('no server', () => {
   test('a socket that is not there', async () => {
     const client = connect('unix:/nonexistent/zerohop-test.sock');
     expect(client.isLocal).toBe(true);
-    expect(await failure(client.infer('m', REQUEST))).toMatchObject({ code: 'TRITON_UNAVAILABLE' });
+    expect(await failure(client.infer('m', IN_REGION))).toMatchObject({ code: 'TRITON_UNAVAILABLE' });
   });
 
   test('a listener that never speaks costs connectTimeoutMs', async () => {
     const silent = createTcpServer(() => {});
-    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void silent.close());
-    const { port } = silent.address() as AddressInfo;
+    const port = await listen(silent);
     const client = connect(`grpc://127.0.0.1:${port}`, { connectTimeoutMs: 50 });
-    const call = client.infer('m', REQUEST);
+    const call = client.infer('m', IN_REGION);
     expect(await failure(call)).toMatchObject({ code: 'TRITON_TIMEOUT' });
     expect(await call.settled).toBe('not-sent');
   });
@@ -79,7 +52,7 @@ test('a server on a unix socket', async () => {
   const server = await start(join(folder, 'socket'));
   server.autoAnswer = true;
   const client = connect(server.url);
-  expect((await client.infer('m', { ...REQUEST, id: 'u' })).id).toBe('u');
+  expect((await client.infer('m', { ...IN_REGION, id: 'u' })).id).toBe('u');
   expect([client.url, client.isLocal]).toEqual([server.url, true]);
 });
 
@@ -87,19 +60,19 @@ describe('a server that goes', () => {
   test('loses what is under way, and the client finds its successor', async () => {
     const server = await start();
     const client = connect(server.url);
-    const call = client.infer('m', REQUEST);
+    const call = client.infer('m', IN_REGION);
     await server.next();
     const before = client.connectionEpoch;
     server.kill();
     expect(await failure(call)).toMatchObject({ code: 'TRITON_CONNECTION_LOST' });
     expect(await call.settled).toBe('lost');
     await vi.waitFor(() => expect(client.connectionEpoch).toBeGreaterThan(before));
-    expect(await failure(client.infer('m', REQUEST))).toMatchObject({ code: 'TRITON_UNAVAILABLE' });
+    expect(await failure(client.infer('m', IN_REGION))).toMatchObject({ code: 'TRITON_UNAVAILABLE' });
 
     const between = client.connectionEpoch;
     const successor = await start(server.port);
     successor.autoAnswer = true;
-    await vi.waitFor(() => client.infer('m', REQUEST), { timeout: 5000 });
+    await vi.waitFor(() => client.infer('m', IN_REGION), { timeout: 5000 });
     expect(client.connectionEpoch).toBeGreaterThan(between);
   });
 
@@ -107,7 +80,7 @@ describe('a server that goes', () => {
     const server = await start();
     server.autoAnswer = true;
     const client = connect(server.url, { idleLaneMs: 60_000 });
-    await Promise.all([client.infer('m', REQUEST), client.infer('m', REQUEST)]);
+    await Promise.all([client.infer('m', IN_REGION), client.infer('m', IN_REGION)]);
     expect(client.stats.lanes.idle).toBe(2);
     // Resolves only when every stream has ended.
     await server.shutdown();
@@ -117,7 +90,7 @@ describe('a server that goes', () => {
   test('gets the busy lane back after its answer', async () => {
     const server = await start();
     const client = connect(server.url, { idleLaneMs: 60_000 });
-    const call = client.infer('m', REQUEST);
+    const call = client.infer('m', IN_REGION);
     const exchange = await server.next();
     const gone = server.shutdown();
     const { connectionEpoch } = client;
@@ -131,7 +104,7 @@ describe('a server that goes', () => {
   test('that says so ends idle lanes before it breaks the connection', async () => {
     const server = await start();
     const client = connect(server.url, { idleLaneMs: 60_000 });
-    const calls = [client.infer('m', REQUEST), client.infer('m', REQUEST)];
+    const calls = [client.infer('m', IN_REGION), client.infer('m', IN_REGION)];
     const exchanges = [await server.next(), await server.next()];
     exchanges[0]?.answer();
     await calls[0];
@@ -145,7 +118,7 @@ describe('a server that goes', () => {
   test('an unloaded model on a server that stays costs no lane', async () => {
     const server = await start();
     const client = connect(server.url, { idleLaneMs: 60_000 });
-    const call = client.infer('m', REQUEST);
+    const call = client.infer('m', IN_REGION);
     (await server.next()).answer({ error: "Request for unknown model: 'm' has no available versions" });
     await failure(call);
     expect(await client.isReady()).toBe(true);
@@ -158,10 +131,10 @@ describe('idle lanes', () => {
     const server = await start();
     server.autoAnswer = true;
     const client = connect(server.url, { idleLaneMs: 20 });
-    await Promise.all([client.infer('m', REQUEST), client.infer('m', REQUEST)]);
+    await Promise.all([client.infer('m', IN_REGION), client.infer('m', IN_REGION)]);
     await vi.waitFor(() => expect(server.openStreams).toBe(0));
     expect(client.stats.lanes.open).toBe(0);
-    await client.infer('m', REQUEST);
+    await client.infer('m', IN_REGION);
     expect(client.stats.lanesOpened).toBe(3);
   });
 });
@@ -171,13 +144,13 @@ describe('close', () => {
     const server = await start();
     const client = connect(server.url, { lanes: 1, closeTimeoutMs: 60_000 });
     const controller = new AbortController();
-    const detached = client.infer('m', REQUEST, { signal: controller.signal });
+    const detached = client.infer('m', IN_REGION, { signal: controller.signal });
     const first = await server.next();
     controller.abort();
     await failure(detached);
-    const busy = client.infer('m', REQUEST);
+    const busy = client.infer('m', IN_REGION);
     const second = await server.next();
-    const queued = client.infer('m', REQUEST);
+    const queued = client.infer('m', IN_REGION);
     let closed = false;
     const closing = client.close().then(() => {
       closed = true;
@@ -198,9 +171,9 @@ describe('close', () => {
   test('cancels after closeTimeoutMs', async () => {
     const server = await start();
     const client = connect(server.url, { lanes: 1, closeTimeoutMs: 50 });
-    const busy = client.infer('m', REQUEST);
+    const busy = client.infer('m', IN_REGION);
     const exchange = await server.next();
-    const queued = client.infer('m', REQUEST);
+    const queued = client.infer('m', IN_REGION);
     const closing = client.close();
     expect(await failure(busy)).toMatchObject({ code: 'TRITON_CANCELLED' });
     expect(await busy.settled).toBe('lost');
@@ -214,7 +187,7 @@ describe('close', () => {
     const server = await start();
     server.autoAnswer = true;
     const client = connect(server.url);
-    const prepared = client.prepare('m', REQUEST);
+    const prepared = client.prepare('m', IN_REGION);
     await prepared.infer();
     await client.close();
     await client.close();
@@ -223,10 +196,21 @@ describe('close', () => {
     const late = prepared.infer();
     expect(await failure(late)).toMatchObject({ code: 'ERR_DISPOSED', message: 'The TritonClient is closed' });
     expect(await late.settled).toBe('not-sent');
-    expect(await failure(client.infer('m', REQUEST))).toMatchObject({ code: 'ERR_DISPOSED' });
+    expect(await failure(client.infer('m', IN_REGION))).toMatchObject({ code: 'ERR_DISPOSED' });
     expect(await failure(client.isLive())).toMatchObject({ code: 'ERR_DISPOSED' });
     expect(await failure(client.systemSharedMemory.status())).toMatchObject({ code: 'ERR_DISPOSED' });
-    expect(() => client.prepare('m', REQUEST)).toThrow(DisposedError);
+    expect(() => client.prepare('m', IN_REGION)).toThrow(DisposedError);
+  });
+
+  test('cancels control calls that nobody answers, which then keep no process alive', async () => {
+    const silent = createTcpServer(() => {});
+    const port = await listen(silent);
+    const client = connect(`grpc://127.0.0.1:${port}`, { closeTimeoutMs: 50, controlTimeoutMs: 60_000 });
+    const metadata = failure(client.modelMetadata('m'));
+    const live = failure(client.isLive());
+    await client.close();
+    expect(await metadata).toMatchObject({ code: 'TRITON_CANCELLED', method: 'ModelMetadata', model: 'm' });
+    expect(await live).toMatchObject({ code: 'TRITON_CANCELLED', method: 'ServerLive' });
   });
 
   test('of a client that never connected', async () => {
@@ -274,9 +258,7 @@ describe('arguments', () => {
 describe('gpuUuids', () => {
   async function metrics(body: string, status = 200): Promise<string> {
     const http = createServer((_, response) => response.writeHead(status, { location: '/elsewhere' }).end(body));
-    await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
-    onTestFinished(() => void http.close());
-    return `http://127.0.0.1:${(http.address() as AddressInfo).port}/metrics`;
+    return `http://127.0.0.1:${await listen(http)}/metrics`;
   }
 
   test('are those that the gauges name, each once', async () => {

@@ -3,6 +3,7 @@ import { SharedMemory } from '@zerohop/cuda-native';
 import { describeTier, sharedTriton } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { region, TritonClient } from '../../src/index.js';
+import { connect } from '../support/for-one-test.js';
 
 const ROWS = 64;
 const BLOCK = ROWS * ROWS * Float32Array.BYTES_PER_ELEMENT;
@@ -57,7 +58,7 @@ describeTier(
       const name = 'zerohop-client-test-bad';
       await expect(
         systemSharedMemory.register({ name, key: '/zerohop-no-such-key', byteLength: 8 }),
-      ).rejects.toMatchObject({ code: 'TRITON_INTERNAL', region: '/zerohop-no-such-key' });
+      ).rejects.toMatchObject({ code: 'TRITON_INTERNAL', region: name });
       await expect(
         cudaSharedMemory.register({ name, rawHandle: new Uint8Array(64), deviceId: 0, byteLength: 8 }),
       ).rejects.toMatchObject({ code: 'TRITON_INVALID_ARGUMENT', method: 'CudaSharedMemoryRegister' });
@@ -78,6 +79,30 @@ describeTier(
       }
     });
 
+    test('an output in a region is not in the answer, which says where it is, whatever way it came', async () => {
+      const { name, request } = await slot();
+      const http = new TritonClient(sharedTriton().httpUrl);
+      onTestFinished(() => http.close());
+      const results = [
+        await client.infer('identity_64', request),
+        await client.prepare('identity_64', request).infer(),
+        await client.infer('identity_64', request, { headers: { a: 'b' } }),
+        (await client.stream('identity_64', [request]).next()).value,
+        await http.infer('identity_64', request),
+        (await http.stream('identity_64', [request]).next()).value,
+      ];
+      for (const result of results) {
+        const output = result?.output('OUTPUT0');
+        const error = expect.objectContaining({
+          name: 'TypeError',
+          code: 'ERR_OUTPUT_IN_REGION',
+          message: expect.stringContaining(`lies in region '${name}' from byte ${BLOCK} on`),
+        });
+        expect(() => output?.data).toThrow(error);
+        expect(() => output?.float32()).toThrow(error);
+      }
+    });
+
     test('a block that is too small tells the size it needs', async () => {
       const { name, request } = await slot();
       const outputs = { OUTPUT0: { region: name, byteOffset: BLOCK, byteLength: 16 } };
@@ -95,8 +120,7 @@ describeTier(
 
     test('1,000 requests on 16 lanes: each writes its pattern and reads it back', async () => {
       const slots = await Promise.all(Array.from({ length: 16 }, slot));
-      const own = new TritonClient(sharedTriton().grpcUrl, { lanes: 16 });
-      onTestFinished(() => own.close());
+      const own = connect(sharedTriton().grpcUrl, { lanes: 16 });
       let next = 0;
       await Promise.all(
         slots.map(async ({ input, output, request }) => {

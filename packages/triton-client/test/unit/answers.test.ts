@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { toModelMetadata, toModelStatistics } from '../../src/control.js';
-import { type ControlCall, cudaRegions, systemRegions } from '../../src/regions.js';
+import { toModelMetadata, toModelStatistics } from '../../src/grpc/answers.js';
+import type { Connection } from '../../src/grpc/connection.js';
+import { GrpcControl } from '../../src/grpc/control.js';
 
 const HUGE = 2n ** 60n;
 
-/** A server that gives this answer to every call. */
-const answering =
-  (answer: unknown): ControlCall =>
-  () =>
-    Promise.resolve(answer) as never;
+/** The control calls of a server that gives this answer to each. */
+const answering = (answer: unknown): GrpcControl =>
+  new GrpcControl({ unary: () => Promise.resolve(answer) } as unknown as Connection);
 
 describe('answers of the control calls that cannot be right are errors of the server, not of the caller', () => {
   const metadata = (datatype: string, shape: bigint[]) => ({
@@ -37,9 +36,10 @@ describe('answers of the control calls that cannot be right are errors of the se
 
   test('regions', async () => {
     const region = { name: 'r', key: '/r', offset: 0n, byteSize: HUGE, deviceId: 0n };
-    const call = answering({ regions: { r: region } });
-    for (const regions of [systemRegions(call), cudaRegions(call)]) {
-      await expect(regions.status()).rejects.toMatchObject({
+    const control = answering({ regions: { r: region } });
+    const call = { timeoutMs: 1000 };
+    for (const status of [control.systemRegions('', call), control.cudaRegions('', call)]) {
+      await expect(status).rejects.toMatchObject({
         code: 'TRITON_MALFORMED_RESPONSE',
         details: `the size of 'r' is ${HUGE}`,
       });

@@ -1,41 +1,9 @@
-import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { decodeStreamAnswer } from '../../src/decode.js';
-import { type InferParameter, ModelStreamInferResponse } from '../../src/gen/grpc_service.js';
-import { TritonError, tensor } from '../../src/index.js';
-import { RepeatedAnswers } from '../../src/repeated-answers.js';
-
-const FINAL: InferParameter = { parameterChoice: { $case: 'boolParam', value: true } };
-const MORE: InferParameter = { parameterChoice: { $case: 'boolParam', value: false } };
-
-interface Output {
-  name: string;
-  datatype: string;
-  shape: bigint[];
-}
-
-function answer(
-  outputs: readonly Output[],
-  raw: Uint8Array[],
-  parameters: Record<string, InferParameter> = {},
-): Buffer {
-  return Buffer.from(
-    ModelStreamInferResponse.encode({
-      errorMessage: '',
-      inferResponse: {
-        modelName: 'm',
-        modelVersion: '3',
-        id: 'id-1',
-        parameters,
-        outputs: outputs.map((output) => ({ ...output, parameters: {} })),
-        rawOutputContents: raw,
-      },
-    }).finish(),
-  );
-}
-
-const floats = Float32Array.of(1, 2.5, -3, 4);
-const floatBytes = new Uint8Array(floats.buffer);
+import { decodeStreamAnswer } from '../../src/grpc/decode.js';
+import { type InferParameter, ModelStreamInferResponse } from '../../src/grpc/gen/grpc_service.js';
+import { RepeatedAnswers } from '../../src/grpc/repeated-answers.js';
+import { tensor } from '../../src/index.js';
+import { answer, FINAL, floatBytes, floats, MORE } from '../support/answers.js';
 
 describe('decodeStreamAnswer', () => {
   test('reads every field', () => {
@@ -85,10 +53,79 @@ describe('decodeStreamAnswer', () => {
     }
   });
 
-  test('an output in a region has a shape and no bytes', () => {
-    const message = answer([{ name: 'a', datatype: 'FP32', shape: [4n] }], [new Uint8Array(0)]);
+  test('floats of 16 and 32 bits are read as numbers, at any alignment', () => {
+    const values = [1.5, -0.25, 65504, 0];
+    for (const datatype of ['FP16', 'BF16', 'FP32'] as const) {
+      const data = tensor(datatype, [4], values).data;
+      const encoded = answer([{ name: 'a', datatype, shape: [4n] }], [data]);
+      for (const shift of [0, 1]) {
+        const message = Buffer.alloc(encoded.length + shift);
+        encoded.copy(message, shift);
+        const output = decodeStreamAnswer(message.subarray(shift)).result.output('a');
+        expect(output.float32()).toEqual(Float32Array.of(1.5, -0.25, datatype === 'BF16' ? 65536 : 65504, 0));
+      }
+    }
+  });
+
+  test('BYTES elements are views; text that is no UTF-8 shows as U+FFFD', () => {
+    const data = tensor('BYTES', [2], [Uint8Array.of(0xff, 0x41), 'é']).data;
+    const message = answer([{ name: 'a', datatype: 'BYTES', shape: [2n] }], [data]);
     const output = decodeStreamAnswer(message).result.output('a');
-    expect([output.shape, output.bytes.byteLength]).toEqual([[4], 0]);
+    expect(output.elements().map((element) => [...element])).toEqual([
+      [0xff, 0x41],
+      [0xc3, 0xa9],
+    ]);
+    expect(output.elements()[0]?.buffer).toBe(message.buffer);
+    expect(output.strings()).toEqual(['\ufffdA', 'é']);
+  });
+
+  test('an empty output has data and no elements', () => {
+    const message = answer(
+      [
+        { name: 'a', datatype: 'FP32', shape: [0n, 4n] },
+        { name: 'b', datatype: 'BYTES', shape: [0n] },
+      ],
+      [new Uint8Array(0), new Uint8Array(0)],
+    );
+    const { result } = decodeStreamAnswer(message);
+    expect(result.output('a').data).toEqual(new Float32Array(0));
+    expect(result.output('b').elements()).toEqual([]);
+  });
+
+  test('an output in a region has a shape and no bytes, and says where they are', () => {
+    const region = { region: 'slot', byteOffset: 256, byteLength: 16 };
+    const asked = ['a', 'b'].map((name) => ({ name, region }));
+    const message = answer(
+      [
+        { name: 'a', datatype: 'FP32', shape: [4n] },
+        { name: 'b', datatype: 'BYTES', shape: [1n] },
+      ],
+      [new Uint8Array(0), new Uint8Array(0)],
+    );
+    const byId = (id: string) => (id === 'id-1' ? asked : []);
+    for (const { result } of [
+      decodeStreamAnswer(message, asked),
+      decodeStreamAnswer(message, byId),
+      new RepeatedAnswers(asked).read(message),
+    ]) {
+      const [a, b] = [result.output('a'), result.output('b')];
+      expect([a.shape, a.bytes.byteLength]).toEqual([[4], 0]);
+      for (const read of [() => a.data, () => a.float32(), () => b.elements(), () => b.strings()]) {
+        expect(read).toThrow(TypeError);
+        expect(read).toThrow(
+          expect.objectContaining({
+            code: 'ERR_OUTPUT_IN_REGION',
+            message: expect.stringContaining("lies in region 'slot' from byte 256 on, as asked for: read it there"),
+          }),
+        );
+      }
+      expect(() => b.data).toThrow('is BYTES: read it by strings() or elements()');
+    }
+  });
+
+  test('an output in the message that the model gave no bytes is an answer that cannot be read', () => {
+    const message = answer([{ name: 'a', datatype: 'FP32', shape: [4n] }], [new Uint8Array(0)]);
+    const output = decodeStreamAnswer(message, [{ name: 'a' }]).result.output('a');
     expect(() => output.data).toThrow(
       expect.objectContaining({
         code: 'TRITON_MALFORMED_RESPONSE',
@@ -110,6 +147,8 @@ describe('decodeStreamAnswer', () => {
     expect(() => result.output('a').strings()).toThrow(TypeError);
     expect(() => result.output('b').data).toThrow(TypeError);
     expect(() => result.output('b').strings()).toThrow(/does not hold 3 elements/);
+    expect(() => result.output('a').elements()).toThrow(TypeError);
+    expect(() => result.output('b').float32()).toThrow(TypeError);
     expect(() => result.output('c')).toThrow("The answer of model 'm' has no output 'c'; its outputs: 'a', 'b'");
   });
 
@@ -141,75 +180,6 @@ describe('decodeStreamAnswer', () => {
   });
 });
 
-/** Everything that an answer can be asked. */
-function readAll(message: Buffer): void {
-  const { result } = decodeStreamAnswer(message);
-  for (const output of result.outputs) {
-    if (output.datatype === 'BYTES') output.strings();
-    else output.data;
-  }
-  result.parameters;
-}
-
-function expectTyped(message: Buffer): void {
-  try {
-    readAll(message);
-  } catch (error) {
-    expect(error).toBeInstanceOf(TritonError);
-    expect((error as TritonError).code).toBe('TRITON_MALFORMED_RESPONSE');
-  }
-}
-
-describe('hostile bytes give a TritonError or an answer, nothing else', () => {
-  const whole = answer(
-    [
-      { name: 'a', datatype: 'FP32', shape: [4n] },
-      { name: 'b', datatype: 'BYTES', shape: [2n] },
-    ],
-    [floatBytes, tensor('BYTES', [2], ['x', 'y']).data],
-    { triton_final_response: FINAL },
-  );
-
-  test('every truncation', () => {
-    for (let length = 0; length < whole.length; length += 1) expectTyped(whole.subarray(0, length));
-  });
-
-  test('every byte replaced', () => {
-    for (let at = 0; at < whole.length; at += 1) {
-      for (const byte of [0x00, 0x01, 0x7f, 0x80, 0xff]) {
-        const damaged = Buffer.from(whole);
-        damaged[at] = byte;
-        expectTyped(damaged);
-      }
-    }
-  });
-
-  test('noise', () => {
-    fc.assert(
-      fc.property(fc.uint8Array({ maxLength: 200 }), (noise) => expectTyped(Buffer.from(noise))),
-      { numRuns: 2000 },
-    );
-  });
-
-  test.each([
-    ['a datatype that is not one', answer([{ name: 'a', datatype: 'FP7', shape: [1n] }], [new Uint8Array(4)])],
-    ['a dimension of -1', answer([{ name: 'a', datatype: 'FP32', shape: [-1n] }], [floatBytes])],
-    ['a dimension past 2^53', answer([{ name: 'a', datatype: 'FP32', shape: [2n ** 60n] }], [floatBytes])],
-    ['fewer contents than outputs', answer([{ name: 'a', datatype: 'FP32', shape: [4n] }], [floatBytes, floatBytes])],
-    ['a length past the end', Buffer.of(0x12, 0xff, 0xff, 0xff, 0xff, 0x0f)],
-    ['a varint without end', Buffer.alloc(40, 0xff)],
-  ])('%s', (_, message) => {
-    expect(() => readAll(message)).toThrow(
-      expect.objectContaining({ code: 'TRITON_MALFORMED_RESPONSE', method: 'ModelInfer' }),
-    );
-  });
-
-  test('names of the prototype are names like others', () => {
-    const { result } = decodeStreamAnswer(answer([], [], { constructor: FINAL }));
-    expect(Object.hasOwn(result.parameters, 'constructor')).toBe(true);
-  });
-});
-
 describe('RepeatedAnswers', () => {
   const plain = (id: string, parameters?: Record<string, InferParameter>) => {
     const message = answer([{ name: 'a', datatype: 'FP32', shape: [2n, 2n] }], [], parameters);
@@ -218,7 +188,7 @@ describe('RepeatedAnswers', () => {
   };
 
   test('reads an answer that repeats to the byte once, and any other anew', () => {
-    const answers = new RepeatedAnswers();
+    const answers = new RepeatedAnswers([]);
     const first = answers.read(plain('id-1'));
     expect(answers.read(plain('id-1'))).toBe(first);
     const other = answers.read(plain('id-2'));
@@ -228,7 +198,7 @@ describe('RepeatedAnswers', () => {
   });
 
   test('does not keep errors, and what it shares cannot be changed', () => {
-    const answers = new RepeatedAnswers();
+    const answers = new RepeatedAnswers([]);
     const failed = Buffer.from(
       ModelStreamInferResponse.encode({ errorMessage: 'no', inferResponse: undefined }).finish(),
     );

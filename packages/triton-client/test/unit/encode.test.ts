@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { elementByteLength } from '../../src/datatype.js';
-import { encodeRequest } from '../../src/encode.js';
-import { type InferParameter, ModelInferRequest } from '../../src/gen/grpc_service.js';
+import { encodeRequest as encodeChecked } from '../../src/grpc/encode.js';
+import { type InferParameter, ModelInferRequest } from '../../src/grpc/gen/grpc_service.js';
 import { type InferRequest, type ParameterValue, region, type Tensor, tensor } from '../../src/index.js';
-import type { OutputRequest, RegionRef, RegionTensor } from '../../src/types.js';
+import { checkRequest } from '../../src/request.js';
+import type { OutputRequest, RegionRef, RegionTensor } from '../../src/types/request.js';
 
 type Parameters = Record<string, InferParameter>;
 
@@ -97,7 +98,10 @@ const request: fc.Arbitrary<InferRequest> = fc.record(
     inputs: entries(fc.oneof(message, inRegion), 4),
     outputs: entries(output, 3),
     parameters: entries(value, 3).filter(
-      (keys) => !Object.keys(keys).some((key) => /^(triton_|priority$|timeout$)/.test(key)),
+      (keys) =>
+        !Object.keys(keys).some((key) =>
+          /^(triton_|(?:priority|timeout|headers|binary_data_output|sequence_\w+)$)/.test(key),
+        ),
     ),
     id: fc.string(),
     version: fc.string(),
@@ -106,6 +110,8 @@ const request: fc.Arbitrary<InferRequest> = fc.record(
   },
   { requiredKeys: ['inputs'] },
 );
+
+const encodeRequest = (model: string, made: InferRequest) => encodeChecked(checkRequest(model, made));
 
 describe('encodeRequest', () => {
   test('writes the bytes of the generated codec', () => {

@@ -1,8 +1,8 @@
 import { Metadata } from '@grpc/grpc-js';
 import { describe, expect, test, vi } from 'vitest';
 import { errorOfStatus } from '../../src/errors.js';
+import { errorOfEnd, errorOfLaneText, saysModelIsGone } from '../../src/grpc/lane-errors.js';
 import { DisposedError, TritonError } from '../../src/index.js';
-import { errorOfEnd, errorOfLaneText, saysModelIsGone } from '../../src/lane-errors.js';
 
 const REQUEST = { model: 'm', id: 'q' };
 const URL = 'grpc://localhost:8001';
@@ -124,6 +124,28 @@ describe('errors of unary calls', () => {
     });
   });
 
+  test('a reason of several lines is told whole, in one', () => {
+    const openssl = 'write EPROTO 0:error:0A00010B:SSL routines::wrong version number:../ssl3_record.c:354:\n';
+    const details = `No connection established. Last error: Error: ${openssl}. Resolution note: two\nlines`;
+    const error = errorOfStatus({ code: 14, details }, { method: 'M', address: 'grpcs://localhost:8001' });
+    expect(error).toMatchObject({ code: 'TRITON_TLS', details, didNotRun: true });
+    expect(error.message).toMatch(
+      /^No TLS connection to Triton at grpcs:\/\/localhost:8001 \(write EPROTO .*ssl3_record\.c:354:\): there is no TLS server/,
+    );
+  });
+
+  test('what a text does not say is advised', () => {
+    const told = (details: string) => of(14, details).message;
+    expect(told('explicit model load / unload is not allowed if polling is enabled')).toBe(
+      'ModelMetadata: explicit model load / unload is not allowed if polling is enabled: start the server with --model-control-mode=explicit',
+    );
+    expect(told("ModelInfer RPC doesn't support models with decoupled transaction policy")).toMatch(
+      /policy: use stream\(\)$/,
+    );
+    const flagged = "Client shared memory is disabled. Start the server with\n'--allow-client-shm=true' to enable.";
+    expect(told(flagged)).toBe(`ModelMetadata: ${flagged}`);
+  });
+
   test('a connection that was lost is not a busy server', () => {
     expect(of(14, 'Connection dropped').code).toBe('TRITON_CONNECTION_LOST');
     expect(of(14, 'Request timeout expired').code).toBe('TRITON_UNAVAILABLE');
@@ -136,6 +158,14 @@ describe('errors of unary calls', () => {
     expect(of(5, "The region named 'a' is registered as CUDA shared memory, not system shared memory").region).toBe(
       'a',
     );
+  });
+
+  test('where the text names a key or nothing, the region is the call’s', () => {
+    const context = { method: 'SystemSharedMemoryRegister', address: URL, region: 'mine' };
+    const region = (details: string) => errorOfStatus({ code: 13, details }, context).region;
+    expect(region("Unable to open shared memory region: '/key'")).toBe('mine');
+    expect(region('broken')).toBe('mine');
+    expect(region("shared memory region 'a' already in manager")).toBe('a');
   });
 });
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { elementByteLength, region, type Tensor, tensor } from '../../src/index.js';
-import { splitBytes } from '../../src/tensor.js';
+import { splitBytes } from '../../src/bytes-elements.js';
+import { decodeBytes, elementByteLength, encodeBytes, region, type Tensor, tensor } from '../../src/index.js';
 
 describe('tensor', () => {
   test('numeric data is a view of the caller’s memory', () => {
@@ -32,8 +32,42 @@ describe('tensor', () => {
     expect(() => (tensor as (...args: unknown[]) => Tensor)(datatype, [2], wrong)).toThrow(TypeError);
   });
 
-  test('booleans become bytes', () => {
-    expect([...tensor('BOOL', [3], [true, false, true]).data]).toEqual([1, 0, 1]);
+  test.each([
+    ['BOOL', [true, false], Uint8Array.of(1, 0)],
+    ['UINT8', [0, 255], Uint8Array.of(0, 255)],
+    ['UINT16', [0, 65535], Uint16Array.of(0, 65535)],
+    ['UINT32', [0, 2 ** 32 - 1], Uint32Array.of(0, 2 ** 32 - 1)],
+    ['UINT64', [7, 2n ** 64n - 1n], BigUint64Array.of(7n, 2n ** 64n - 1n)],
+    ['INT8', [-128, 127], Int8Array.of(-128, 127)],
+    ['INT16', [-32768, 32767], Int16Array.of(-32768, 32767)],
+    ['INT32', [-(2 ** 31), 2 ** 31 - 1], Int32Array.of(-(2 ** 31), 2 ** 31 - 1)],
+    ['INT64', [-1, -(2n ** 63n)], BigInt64Array.of(-1n, -(2n ** 63n))],
+    ['FP32', [0.1, Number.NaN], Float32Array.of(0.1, Number.NaN)],
+    ['FP64', [0.1, Number.NEGATIVE_INFINITY], Float64Array.of(0.1, Number.NEGATIVE_INFINITY)],
+  ] as const)('an ordinary array as %s', (datatype, values, expected) => {
+    const make = tensor as (...args: unknown[]) => Tensor;
+    expect(make(datatype, [2], values).data).toEqual(new Uint8Array(expected.buffer));
+  });
+
+  test.each([
+    ['UINT8', [256], RangeError],
+    ['UINT8', [-1], RangeError],
+    ['INT8', [128], RangeError],
+    ['INT32', [1.5], RangeError],
+    ['INT32', [Number.NaN], RangeError],
+    ['UINT32', [2 ** 32], RangeError],
+    ['INT64', [2 ** 53], RangeError],
+    ['INT64', [2n ** 63n], RangeError],
+    ['UINT64', [-1n], RangeError],
+    ['UINT64', ['1'], TypeError],
+    ['INT32', [1n], TypeError],
+    ['FP32', ['1'], TypeError],
+    ['FP64', [undefined], TypeError],
+    ['BOOL', [1], TypeError],
+  ] as const)('%s does not take %s', (datatype, values, kind) => {
+    const make = () => (tensor as (...args: unknown[]) => Tensor)(datatype, [1], values);
+    expect(make).toThrow(kind);
+    expect(make).toThrow('data[0]');
   });
 
   test('BYTES elements have a little-endian length before them', () => {
@@ -46,6 +80,16 @@ describe('tensor', () => {
     expect(splitBytes(Uint8Array.of(1, 0, 0))).toBeUndefined();
     expect(splitBytes(Uint8Array.of(2, 0, 0, 0, 9))).toBeUndefined();
     expect(splitBytes(Uint8Array.of(255, 255, 255, 255, 9))).toBeUndefined();
+  });
+
+  test('BYTES in a region: what follows the elements is ignored, and what is missing is an error', () => {
+    const bytes = encodeBytes(['ab', '', Uint8Array.of(0xff)]);
+    const stale = Uint8Array.from([...bytes, 9, 0, 0, 0, 1]);
+    expect(decodeBytes(stale, 3).map((element) => [...element])).toEqual([[97, 98], [], [255]]);
+    expect(decodeBytes(stale, 3)[0]?.buffer).toBe(stale.buffer);
+    expect(decodeBytes(stale, 0)).toEqual([]);
+    expect(() => decodeBytes(stale, 4)).toThrow('Expected 4 BYTES elements for bytes but received 3 of type number');
+    expect(() => decodeBytes(bytes, -1)).toThrow(RangeError);
   });
 
   test('a scalar and an empty tensor have shapes too', () => {
