@@ -1,0 +1,157 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { breakModel, ensembleOf, PLAIN, writeModel } from '../model-folders.js';
+import type { Step } from './steps.js';
+
+const partOf = (type: string, more: object = {}) =>
+  JSON.stringify({
+    backend: 'python',
+    input: [{ name: 'INPUT0', data_type: type, dims: [-1, -1] }],
+    output: [{ name: 'OUTPUT0', data_type: 'TYPE_FP32', dims: [-1, -1] }],
+    ...more,
+  });
+const FITS = partOf('TYPE_FP32');
+const OTHER_TYPE = partOf('TYPE_INT32');
+const TWO_VERSIONS = partOf('TYPE_FP32', { version_policy: { specific: { versions: [2] } } });
+const DECOUPLED = partOf('TYPE_FP32', { model_transaction_policy: { decoupled: true } });
+
+const whole = (part: string, more: object = {}) =>
+  JSON.stringify({
+    platform: 'ensemble',
+    input: [{ name: 'A', data_type: 'TYPE_FP32', dims: [-1, -1] }],
+    output: [{ name: 'Z', data_type: 'TYPE_FP32', dims: [-1, -1] }],
+    ensemble_scheduling: {
+      step: [{ model_name: part, model_version: -1, input_map: { INPUT0: 'A' }, output_map: { OUTPUT0: 'Z' } }],
+    },
+    ...more,
+  });
+
+/** What a load of an ensemble may bring that is no ensemble, or none that fits. */
+const BROKEN: readonly string[] = [
+  '',
+  '{',
+  '5',
+  '[]',
+  '{}',
+  '{"foo":1}',
+  '{"max_batch_size":-1}',
+  '{"max_batch_size":1}',
+  '{"platform":"ensemble"}',
+  '{"platform":"ensemble","ensemble_scheduling":{}}',
+  '{"input":[{"name":"I","data_type":"X","dims":[1]}]}',
+  '{"input":[{"name":"I","data_type":"TYPE_FP32","dims":[0]}]}',
+  '{"dynamic_batching":{},"sequence_batching":{}}',
+  '{"backend":"python"}',
+  FITS,
+  whole('nowhere'),
+  whole('e'),
+  whole('outer'),
+  whole('a', { max_batch_size: 4 }),
+  whole('a', { name: 'another' }),
+  whole('a', { version_policy: { specific: { versions: [2] } } }),
+  whole('a', { input: [{ name: 'A', data_type: 'TYPE_INT32', dims: [-1, -1] }] }),
+  whole('a', { input: [{ name: 'A', data_type: 'TYPE_FP32', dims: [0] }] }),
+  whole('a', { dynamic_batching: {} }),
+  whole('three'),
+  whole('broken'),
+];
+
+/** Ensembles whose parts change under them, and their own configurations. */
+export const ENSEMBLES: readonly Step[] = [
+  ['load', 'outer'],
+  ['load', 'a', OTHER_TYPE],
+  ['load', 'a'],
+  ['load', 'e'],
+  ['load', 'outer'],
+  ['load', 'e2'],
+  ['load', 'e2'],
+  ['load', 'a', DECOUPLED],
+  ['load', 'e'],
+  ['load', 'a', FITS],
+  ['load', 'a', TWO_VERSIONS],
+  ['load', 'e'],
+  ['load', 'a', OTHER_TYPE],
+  ['unload', 'a'],
+  ['load', 'e'],
+  ['load', 'a'],
+  ['load', 'e', whole('a', { parameters: { key: { string_value: 'x' } } })],
+  ['unload', 'a'],
+  ['load', 'a'],
+  ['load', 'e', whole('three')],
+  ['unload', 'a'],
+  ['unload', 'three'],
+  ['load', 'outer'],
+  ['load', 'three'],
+  ['load', 'e', whole('nowhere')],
+  ['load', 'three'],
+  ['load', 'e'],
+  ['unload', 'e'],
+  ['load', 'e'],
+  ['load', 'wants_version'],
+  ['load', 'wants_version'],
+  ['load', 'a', partOf('TYPE_FP32')],
+  ['unload', 'wants_version'],
+  ['unload with parts', 'outer'],
+  ['unload with parts', 'e'],
+  ['unload with parts', 'e2'],
+  ['unload', 'a'],
+  ['unload', 'three'],
+  // A part that is missing, and comes later.
+  ['load', 'of_later'],
+  ['load', 'of_later'],
+  ['change', (repository) => writeModel(join(repository, 'later'), PLAIN)],
+  ['load', 'later'],
+  ['load', 'of_later'],
+  ['unload with parts', 'of_later'],
+  ['unload', 'later'],
+  // A part that does not start, and does later.
+  ['load', 'of_broken'],
+  ['load', 'of_broken'],
+  ['change', (repository) => writeModel(join(repository, 'broken'), undefined)],
+  ['load', 'broken'],
+  ['change', (repository) => breakModel(join(repository, 'broken'))],
+  ['load', 'of_broken'],
+  ['load', 'broken'],
+  ['unload', 'broken'],
+  ['load', 'broken'],
+  ['unload with parts', 'of_broken'],
+  ['unload', 'broken'],
+  // Files that change under an ensemble.
+  ['load', 'e'],
+  ['change', (repository) => writeFileSync(join(repository, 'a', 'config.pbtxt'), PLAIN.replace('FP32', 'INT32'))],
+  ['load', 'e'],
+  ['load', 'e'],
+  ['change', (repository) => writeFileSync(join(repository, 'a', 'config.pbtxt'), 'junk')],
+  ['load', 'e'],
+  ['load', 'outer'],
+  ['load', 'a', FITS],
+  ['load', 'e'],
+  ['change', (repository) => writeFileSync(join(repository, 'a', 'config.pbtxt'), PLAIN)],
+  ['load', 'outer'],
+  ['change', (repository) => breakModel(join(repository, 'a'))],
+  ['load', 'outer'],
+  ['load', 'e'],
+  ['change', (repository) => writeModel(join(repository, 'a'), undefined)],
+  ['load', 'outer'],
+  [
+    'change',
+    (repository) => writeFileSync(join(repository, 'e', 'config.pbtxt'), ensembleOf('a', { type: 'TYPE_INT32' })),
+  ],
+  ['load', 'outer'],
+  ['load', 'outer'],
+  ['change', (repository) => writeFileSync(join(repository, 'e', 'config.pbtxt'), ensembleOf('a'))],
+  ['load', 'outer'],
+  ['unload with parts', 'outer'],
+  ['unload', 'e'],
+  ['unload', 'a'],
+  // Over nothing, and over what runs.
+  ...BROKEN.map((config): Step => ['load', 'e', config]),
+  ['unload', 'e'],
+  ['unload', 'three'],
+  ['unload', 'broken'],
+  ['load', 'outer'],
+  ...BROKEN.map((config): Step => ['load', 'e', config]),
+  ['load', 'e'],
+  ['load', 'e', whole('a')],
+  ['unload with parts', 'outer'],
+];
