@@ -7,6 +7,10 @@ export type Settlement = 'answered' | 'not-sent' | 'lost';
 export interface RegionClient {
   /** Rises whenever the connection to the server is lost or made anew: two reads that agree bracket one connection. */
   readonly connectionEpoch: number;
+  /** The GPUs that the server's metrics list, by UUID (`GPU-…`), or undefined when no metrics address is known. */
+  gpuUuids?(): Promise<readonly string[] | undefined>;
+  /** True when the address given is this host's (loopback or a unix socket). */
+  readonly isLocal?: boolean;
   serverMetadata(): Promise<{
     readonly name: string;
     readonly version: string;
@@ -34,6 +38,13 @@ export interface ClientRegionRef {
   readonly byteLength: number;
 }
 
+/** Which sequence a request belongs to, and whether it begins or ends it. */
+export interface ClientSequence {
+  readonly id: number | bigint | string;
+  readonly start?: boolean;
+  readonly end?: boolean;
+}
+
 export interface ClientRequest {
   readonly inputs: Readonly<
     Record<
@@ -46,6 +57,7 @@ export interface ClientRequest {
   readonly id?: string;
   readonly version?: string;
   readonly priority?: number;
+  readonly sequence?: ClientSequence;
   readonly parameters?: Readonly<Record<string, boolean | number | bigint | string>>;
 }
 
@@ -71,6 +83,10 @@ export interface ClientResult {
 }
 
 export interface ClientCall extends Promise<ClientResult> {
+  /**
+   * How the call ended for the memory that it names: no earlier than the server is done with it, but for `'lost'`. A call
+   * that fails without it, as behind an async function that wraps the client, is taken for lost.
+   */
   readonly settled: Promise<Settlement>;
 }
 
@@ -78,6 +94,18 @@ export interface ClientTensorMetadata {
   readonly name: string;
   readonly datatype: Datatype;
   readonly shape: readonly number[];
+}
+
+export interface ClientModelConfig {
+  readonly backend: string;
+  readonly maxBatchSize: number;
+  readonly decoupled: boolean;
+  readonly instanceGroups: readonly { readonly kind: string; readonly gpus: readonly number[] }[];
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Inputs that a request may leave out. */
+  readonly optionalInputs?: readonly string[];
+  /** The whole configuration in the spelling of Triton's JSON. Without it no answer is verified, and `explain()` says less. */
+  readonly raw?: Readonly<Record<string, unknown>>;
 }
 
 export interface TensorClient extends RegionClient {
@@ -89,20 +117,12 @@ export interface TensorClient extends RegionClient {
     readonly inputs: readonly ClientTensorMetadata[];
     readonly outputs: readonly ClientTensorMetadata[];
   }>;
-  modelConfig(
-    model: string,
-    version?: string,
-  ): Promise<{
-    readonly backend: string;
-    readonly maxBatchSize: number;
-    readonly decoupled: boolean;
-    readonly instanceGroups: readonly { readonly kind: string; readonly gpus: readonly number[] }[];
-    readonly parameters: Readonly<Record<string, string>>;
-  }>;
-  /** The GPUs that the server's metrics list, by UUID (`GPU-…`), or undefined when no metrics address is known. */
-  gpuUuids?(): Promise<readonly string[] | undefined>;
-  /** True when the address given is this host's (loopback or a unix socket). */
-  readonly isLocal?: boolean;
+  modelConfig(model: string, version?: string): Promise<ClientModelConfig>;
+  /**
+   * Whether the server takes regions of clients at all, found out without an effect. Without it a refused registration
+   * tells.
+   */
+  sharedMemoryState?(): Promise<'enabled' | 'disabled' | 'restricted'>;
   infer(model: string, request: ClientRequest, options?: ClientCallOptions): ClientCall;
   prepare(model: string, request: ClientRequest): { infer(options?: ClientCallOptions): ClientCall };
 }

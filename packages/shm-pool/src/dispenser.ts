@@ -1,5 +1,5 @@
 /** Lends items first come, first served. Pure: no I/O, no knowledge of what it lends. */
-import { checkedMs, checkOptional, checkSignal } from './check.js';
+import { checkedMs, checkFields, checkSignal, fieldsOf } from './check.js';
 import { PoolError } from './errors.js';
 
 export interface TakeOptions {
@@ -7,6 +7,8 @@ export interface TakeOptions {
   /** Milliseconds; absent: no limit. */
   readonly timeoutMs?: number | undefined;
 }
+
+const FIELDS = fieldsOf<TakeOptions>({ signal: true, timeoutMs: true });
 
 interface Waiter<T> {
   serve(item: T): void;
@@ -50,7 +52,7 @@ export class Dispenser<T, L> {
    * @throws TypeError, RangeError for wrong options, before anything else
    */
   take(options?: TakeOptions): Promise<L> {
-    checkOptional('options', options);
+    checkFields('options', options, FIELDS);
     const signal = options?.signal;
     const timeoutMs = options?.timeoutMs;
     checkSignal('signal', signal);
@@ -110,9 +112,9 @@ export class Dispenser<T, L> {
     else this.#idle.push(item);
   }
 
-  /** Takes every idle item out. */
-  drain(): T[] {
-    return this.#idle.splice(0);
+  /** Takes idle items out, up to `count` of those that have been idle longest. */
+  drain(count = Number.POSITIVE_INFINITY): T[] {
+    return this.#idle.splice(0, count);
   }
 
   /** Rejects everyone who waits. */

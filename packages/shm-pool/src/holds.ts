@@ -13,10 +13,10 @@ export class Holds {
     return this.#count === 0;
   }
 
-  /** Counts `work` until it settles, however it settles. */
+  /** Counts `work` until it settles, however it settles: once, also where it is a thenable of somebody's own. */
   add(work: Promise<unknown>): void {
     this.#count += 1;
-    work.then(this.#done, this.#done);
+    Promise.resolve(work).then(this.#done, this.#done);
   }
 
   readonly #done = (): void => {

@@ -2,11 +2,15 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { Datatype, MemoryKind, TensorBlock } from '@zerohop/cuda-native/tensor';
 import { type BlockOwner, LeaseBlock } from './block.js';
+import { checkFields } from './check.js';
 import { asError, PoolError, wrongType } from './errors.js';
+import type { InferOptions } from './infer-options.js';
 import type { TensorPlan } from './layout.js';
 import type { Reply } from './reply.js';
+import { inputShape } from './request-shapes.js';
 import type { Slot } from './slot.js';
-import type { InferOptions } from './slot-request.js';
+
+const INPUT_FIELDS = new Set(['shape']);
 
 /**
  * A slot's input and output blocks, for this holder alone. Ends with `release()` or its disposal; after a request that
@@ -31,19 +35,26 @@ export class Lease implements BlockOwner {
     return this.#slot.device;
   }
 
-  /** The slot's stream, for `cuda`: work enqueued on it is complete before a request leaves and before the slot goes back. */
+  /** The slot's stream, for `cuda` and with `deviceAccess`: work enqueued on it is complete before a request leaves and before the slot goes back. */
   get stream(): Stream | undefined {
     return this.#slot.stream;
   }
 
   /**
-   * The block of an input. Borrowed until the lease ends.
-   * @throws PoolError ERR_UNKNOWN_TENSOR, ERR_LEASE_RELEASED, ERR_LEASE_DETACHED
+   * The block of an input, of its maximum shape or of the one given: what a request with that shape
+   * (`infer({ shapes })`) sends. Borrowed until the lease ends.
+   * @throws PoolError ERR_UNKNOWN_TENSOR, ERR_LEASE_RELEASED, ERR_LEASE_DETACHED; TypeError for a name that is no string;
+   * TypeError, RangeError for a shape that does not fit the model or the slot
    */
-  input<D extends Datatype = Datatype>(name: string): TensorBlock<D> {
+  input<D extends Datatype = Datatype>(name: string, options?: { readonly shape?: readonly number[] }): TensorBlock<D> {
     this.assertUsable();
+    checkFields('options', options, INPUT_FIELDS);
     const tensor = this.#slot.input(name);
-    return new LeaseBlock<D>(this, tensor, tensor.plan as TensorPlan<D>);
+    const plan = tensor.plan as TensorPlan<D>;
+    if (options?.shape === undefined) return new LeaseBlock<D>(this, tensor, plan);
+    const { maxBatchSize } = this.#slot.memory.plan;
+    const { shape, byteLength } = inputShape('shape', plan, options.shape, maxBatchSize);
+    return new LeaseBlock<D>(this, tensor, { name, datatype: plan.datatype, shape, byteLength });
   }
 
   /**
@@ -67,9 +78,12 @@ export class Lease implements BlockOwner {
    * Sends the slot's request once its stream and every hold are done, and resolves with the answer. A time-out or an
    * abort rejects at once and spends the lease; the server is left to finish. A refusal because the server no longer
    * knows the region (a restart, someone's unregister-all) registers the slot anew and repeats the request once: it had
-   * not run.
+   * not run. When an output of unknown size turns out larger than its block, the slot gets more memory and the request is
+   * repeated; then the model has run `reply.runs` times. Views taken from blocks before either may be of memory that is
+   * gone: take them again. The options are read until the request has left.
    * @throws the client's error as it is; `signal.reason`; PoolError ERR_LEASE_RELEASED, ERR_LEASE_DETACHED,
-   * ERR_LEASE_BUSY, ERR_POOL_TIMEOUT, ERR_POOL_CLOSED, ERR_OUTPUT_TOO_LARGE, ERR_ANSWER_MISMATCH
+   * ERR_LEASE_BUSY, ERR_UNKNOWN_TENSOR, ERR_POOL_TIMEOUT, ERR_POOL_CLOSED, ERR_OUTPUT_TOO_LARGE, ERR_ANSWER_MISMATCH;
+   * TypeError, RangeError for wrong options, before anything is sent
    */
   infer(options?: InferOptions): Promise<Reply> {
     const over = this.#over();
@@ -121,7 +135,7 @@ export class Lease implements BlockOwner {
     return this.#state === 'spent' && !this.#released
       ? new PoolError(
           'ERR_LEASE_DETACHED',
-          'The lease is spent: its last request was not answered, and the server may still use the blocks. Acquire a new lease',
+          'The lease is spent: its last request was not answered, and the server may still use the blocks, or the pool was closed. Acquire a new lease',
         )
       : new PoolError('ERR_LEASE_RELEASED', 'The lease was released: acquire a new one');
   }

@@ -7,8 +7,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, readlinkSync } from 'node:fs';
-import { PoolError } from './errors.js';
+import { codeOf, PoolError } from './errors.js';
 
+export const SHM_FOLDER = '/dev/shm';
 const PREFIX = 'zerohop';
 const ENTRY = /^zerohop\.([0-9a-f]{32})\.(\d+)\.(\d+)\.(\d+)\.([0-9a-f]{16})\.(\d+)$/;
 
@@ -20,8 +21,11 @@ export interface Maker {
   readonly startTicks: string;
 }
 
-/** Start time of a process in clock ticks since boot (proc_pid_stat(5), field 22), or undefined when it is gone. */
-export function startTicksOf(pid: number): string | undefined {
+/**
+ * Start time of a process in clock ticks since boot (proc_pid_stat(5), field 22), and whether it has ended and is only
+ * not waited for by its parent. Undefined when /proc does not show it.
+ */
+export function statOf(pid: number): { readonly startTicks: string | undefined; readonly ended: boolean } | undefined {
   let stat: string;
   try {
     stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
@@ -29,7 +33,8 @@ export function startTicksOf(pid: number): string | undefined {
     return undefined;
   }
   // The second field is the command in parentheses and may itself hold spaces and parentheses.
-  return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return { startTicks: fields[19], ended: fields[0] === 'Z' || fields[0] === 'X' };
 }
 
 let self: Maker | undefined;
@@ -37,7 +42,7 @@ let self: Maker | undefined;
 /** This process. Reads /proc once. @throws PoolError ERR_NATIVE_UNAVAILABLE elsewhere than on Linux */
 export function thisMaker(): Maker {
   if (self === undefined) {
-    const startTicks = startTicksOf(process.pid);
+    const startTicks = statOf(process.pid)?.startTicks;
     if (startTicks === undefined) {
       throw new PoolError('ERR_NATIVE_UNAVAILABLE', 'Shared memory needs Linux with /proc mounted');
     }
@@ -51,6 +56,10 @@ export function thisMaker(): Maker {
   return self;
 }
 
+/** What all entry names of a process begin with, before a dot. */
+export const stemOf = ({ bootId, pidNamespace, pid, startTicks }: Maker): string =>
+  `${PREFIX}.${bootId}.${pidNamespace}.${pid}.${startTicks}`;
+
 /** Makes the entry names of one pool; a nonce of its own keeps pools and worker threads apart. */
 export class EntryNames {
   readonly #stem: string;
@@ -58,7 +67,7 @@ export class EntryNames {
 
   constructor(maker: Maker = thisMaker()) {
     const nonce = randomBytes(8).toString('hex');
-    this.#stem = `${PREFIX}.${maker.bootId}.${maker.pidNamespace}.${maker.pid}.${maker.startTicks}.${nonce}`;
+    this.#stem = `${stemOf(maker)}.${nonce}`;
   }
 
   next(): string {
@@ -84,12 +93,26 @@ export function parseEntry(entry: string): Maker | undefined {
   return { bootId, pidNamespace, pid: Number(pid), startTicks };
 }
 
+/** Whether a maker's locks are those of this kernel. Files may be shared with other ones: virtual machines, sandboxes. */
+export const isOfThisKernel = (maker: Maker): boolean => maker.bootId === thisMaker().bootId;
+
 /**
- * Whether a maker is gone for certain. `'unknown'` for another boot of another host or another PID namespace: its
- * process ids say nothing here.
+ * Whether a maker is gone for certain. `'unknown'` for another boot or another PID namespace, where process ids mean
+ * other processes, and for a process that is there and does not show since when.
  */
 export function makerState(maker: Maker): 'alive' | 'gone' | 'unknown' {
-  const here = thisMaker();
-  if (maker.bootId !== here.bootId || maker.pidNamespace !== here.pidNamespace) return 'unknown';
-  return startTicksOf(maker.pid) === maker.startTicks ? 'alive' : 'gone';
+  if (!isOfThisKernel(maker) || maker.pidNamespace !== thisMaker().pidNamespace) return 'unknown';
+  const stat = statOf(maker.pid);
+  if (stat !== undefined) return stat.startTicks === maker.startTicks && !stat.ended ? 'alive' : 'gone';
+  // With hidepid, /proc does not show other users' processes.
+  return isThere(maker.pid) ? 'unknown' : 'gone';
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return codeOf(error) !== 'ESRCH';
+  }
 }

@@ -2,25 +2,33 @@
  * One registered region. The only file that knows the order: allocate → register → unregister → free, and what has to
  * be seen before memory may be freed.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { DeviceMemory } from '@zerohop/cuda-native';
 import type { RegionClient } from './client.js';
 import { messageOf } from './errors.js';
 import type { RegionMemory } from './memory/region-memory.js';
 import { regionName } from './names.js';
+import { pause, poll } from './poll.js';
+import type { RegionCounters } from './region-counters.js';
 import {
   countsRegionUsers,
-  isInUse,
   isRegisteredAlready,
   isTimeout,
+  isUnanswered,
   isUnreachable,
+  notListed,
   registrationError,
 } from './server-texts.js';
-import { throwIfAborted, within } from './settle.js';
+import { limited, throwIfAborted, within } from './settle.js';
 import { warn } from './warnings.js';
 
 /** Whether the server is proven to be done with a region; if not, why. */
-export type Proof = { readonly proven: true } | { readonly proven: false; readonly reason: string };
+export type Proof =
+  | { readonly proven: true }
+  | {
+      readonly proven: false;
+      readonly reason: string;
+      /** The server that answers does not list the region. One that did, and still writes, has a mapping of its own. */
+      readonly forgotten?: true;
+    };
 
 /** How a release went. `freed` without `proven`: the memory is gone here, but the server may keep its registration. */
 export type Release = Proof & { readonly freed: boolean };
@@ -28,25 +36,22 @@ export type Release = Proof & { readonly freed: boolean };
 const PROVEN = { proven: true } as const;
 const unproven = (reason: string) => ({ proven: false, reason }) as const;
 
-/** Back-off between polls, in milliseconds: from 1, doubling, to 50. */
-const nextDelay = (delayMs: number) => Math.min(delayMs * 2, 50);
-
 /** How long a region that was never used may take to be released, in milliseconds. */
 const DISCARD_MS = 2000;
+
+/** How long a release tries to reach a server that is away, as at a restart or a dropped connection, in milliseconds. */
+const AWAY_MS = 1000;
 
 /** Polls between two unregisters of a name that stays listed: a server may lose a deferred one. */
 const POLLS_PER_UNREGISTER = 20;
 
-/** Regions whose memory can't be proven free: referenced for ever, so that it is never freed while the process lives. */
-const retired = new Set<RegionMemory>();
+/**
+ * Memory that a server may have registered, from before the first register until it is proven free: referenced here, so
+ * that it is not collected, and thereby freed, with a pool or region that nobody closed. What is retired stays for ever.
+ */
+const kept = new Set<RegionMemory>();
 
-/** Counts of the calls that a pool promises not to make in steady state. */
-export interface RegionCounters {
-  registerCalls: number;
-  reregistrations: number;
-}
-
-export class SharedRegion {
+export class RegisteredRegion {
   readonly #client: RegionClient;
   readonly #memory: RegionMemory;
   readonly #entry: string;
@@ -54,6 +59,8 @@ export class SharedRegion {
   #registration = 0;
   /** `'uncertain'`: a register was sent, and whether the server carried it out, or still will, is not known. */
   #state: 'unregistered' | 'uncertain' | 'registered' = 'unregistered';
+  /** The last register call, to the end that it has for this client. */
+  #registering: Promise<void> | undefined;
 
   private constructor(client: RegionClient, memory: RegionMemory, entry: string, counters: RegionCounters) {
     this.#client = client;
@@ -73,16 +80,15 @@ export class SharedRegion {
     entry: string,
     counters: RegionCounters,
     signal?: AbortSignal,
-  ): Promise<SharedRegion> {
-    const region = new SharedRegion(client, memory, entry, counters);
+  ): Promise<RegisteredRegion> {
+    const region = new RegisteredRegion(client, memory, entry, counters);
     try {
       throwIfAborted(signal);
       await within(region.#register(), { signal });
       if (!(await within(region.isListed(), { signal }))) {
-        throw registrationError(
-          memory.kind,
-          new Error(`${region.name} was registered, but the server does not list it`),
-        );
+        // The server that carried it out may be there still.
+        region.#state = 'uncertain';
+        throw notListed(region.name);
       }
       return region;
     } catch (error) {
@@ -108,22 +114,22 @@ export class SharedRegion {
     return this.#memory.byteLength;
   }
 
-  /** A part of the memory; borrowed, valid until the region is released. */
-  view(byteOffset: number, byteLength: number): Uint8Array | DeviceMemory {
-    return this.#memory.view(byteOffset, byteLength);
+  #register(): Promise<void> {
+    this.#registering = this.#sendRegister();
+    return this.#registering;
   }
 
-  async #register(): Promise<void> {
+  async #sendRegister(): Promise<void> {
     this.#counters.registerCalls += 1;
     const before = this.#state;
     this.#state = 'uncertain';
+    kept.add(this.#memory);
     try {
       await this.#memory.register(this.#client, this.name);
     } catch (error) {
-      // An earlier register that got no answer may have been carried out since.
-      const nowKnown = before === 'uncertain' && isRegisteredAlready(error);
-      if (!nowKnown) {
-        if (!isUnreachable(error)) this.#state = before;
+      // The name is nobody else's: an earlier attempt was carried out, ours or one that a proxy repeated.
+      if (!isRegisteredAlready(error)) {
+        if (!isUnanswered(error)) this.#state = before;
         throw registrationError(this.kind, error);
       }
     }
@@ -167,11 +173,11 @@ export class SharedRegion {
       const epoch = this.#client.connectionEpoch;
       try {
         const { version } = await within(this.#client.serverMetadata(), { signal });
-        if (!countsRegionUsers(version))
-          return unproven(`a server of version '${version}' does not count a region's users`);
         const listed = await within(this.isListed(), { signal });
         if (this.#client.connectionEpoch === epoch) {
-          if (!listed) return unproven('the server that answers now does not know the region');
+          if (!listed) return { ...unproven('the server that answers now does not know the region'), forgotten: true };
+          if (!countsRegionUsers(version))
+            return unproven(`a server of version '${version}' does not count a region's users`);
           await this.#unregister(signal);
           if (this.#client.connectionEpoch === epoch) {
             this.#state = 'unregistered';
@@ -193,16 +199,18 @@ export class SharedRegion {
    */
   async release(signal: AbortSignal): Promise<Release> {
     try {
-      if (this.#state === 'uncertain') await this.#settleRegistration(signal);
-      if (this.#state === 'registered') await this.#unregister(signal);
-      this.#state = 'unregistered';
+      await this.#leaveServer(signal);
     } catch (error) {
       const gone = isUnreachable(error) && !isTimeout(error);
       const freed = gone && this.kind === 'system';
       // No request is unanswered, so nobody writes to a shm object any more, and a server that still maps it has a
       // mapping of its own. Device memory must outlive the server's mapping.
-      if (freed) await this.free();
-      else this.retire();
+      if (freed) {
+        const outcome = await this.free();
+        if (!outcome.proven) return { ...outcome, freed: false };
+      } else {
+        this.retire();
+      }
       const late = signal.aborted ? 'the time to wait for the server was over' : messageOf(error);
       return { ...unproven(gone ? 'the server cannot be reached' : late), freed };
     }
@@ -210,20 +218,40 @@ export class SharedRegion {
     return { ...outcome, freed: outcome.proven };
   }
 
+  /** Until the server has no registration of it, and will carry out none. Only without an unanswered request. */
+  async #leaveServer(signal: AbortSignal): Promise<void> {
+    if (this.#state === 'uncertain') await this.#settleRegistration(signal);
+    if (this.#state === 'registered') await this.#unregister(signal, AWAY_MS);
+    this.#state = 'unregistered';
+  }
+
+  /** As `release`, for a region whose request may be unanswered: by the second proof. */
+  async releaseUnanswered(signal: AbortSignal): Promise<Release> {
+    const proof = await this.proveReleased(signal);
+    const outcome = proof.proven ? await this.free() : proof;
+    if (!outcome.proven) this.retire();
+    return { ...outcome, freed: outcome.proven };
+  }
+
   /** Releases a region that no request has used, and warns when its memory could not be freed. */
   async discard(): Promise<void> {
-    const release = await this.release(AbortSignal.timeout(DISCARD_MS));
-    if (release.freed || release.proven) return;
-    warn(
-      'ZEROHOP_RETIRED',
-      `${this.byteLength} bytes of region ${this.name} were given up until the process ends: ${release.reason}`,
-    );
+    const release = await this.release(limited(DISCARD_MS, undefined));
+    if (release.proven) return;
+    this.#counters.lost.push({ region: this.name, reason: release.reason });
+    if (!release.freed) this.warnOfLoss(release.reason);
+  }
+
+  /** Warns that the memory is gone until the process ends. */
+  warnOfLoss(reason: string): void {
+    const what = `${this.byteLength} bytes of region ${this.name} were given up until the process ends`;
+    warn('ZEROHOP_RETIRED', `${what}: ${reason}`);
   }
 
   /** Frees memory that the server is proven to be done with. When that fails, as after a device error, it is retired. */
   async free(): Promise<Proof> {
     try {
       await this.#memory.free();
+      kept.delete(this.#memory);
       return PROVEN;
     } catch (error) {
       this.retire();
@@ -233,59 +261,57 @@ export class SharedRegion {
 
   /** Gives the memory up without freeing it: the server, or the device, may still use it. */
   retire(): void {
-    retired.add(this.#memory);
+    kept.add(this.#memory);
+    if (this.#state === 'uncertain') void this.#takeBack().catch(() => undefined);
+  }
+
+  /**
+   * Undoes a register that the server carries out after the region was given up: no request carries its name. What the
+   * server does later still is left to the reaper, which finds it by the entry.
+   */
+  async #takeBack(): Promise<void> {
+    await this.#registering?.catch(() => undefined);
+    await this.#leaveServer(limited(DISCARD_MS, undefined));
   }
 
   /** Finds out whether a register without an answer so far was carried out, and that it will not be later. */
   async #settleRegistration(signal: AbortSignal): Promise<void> {
     let withdrawn = false;
-    await poll(signal, async () => {
-      // The answer may come meanwhile.
-      if (this.#state !== 'uncertain') return true;
-      if (await within(this.isListed(), { signal })) {
-        this.#state = 'registered';
-        return true;
-      }
-      if (withdrawn) return true;
-      withdrawn = this.#memory.withdraw();
-      // That listing may be from before.
-      return false;
-    });
+    await poll(
+      signal,
+      async () => {
+        // The answer may come meanwhile.
+        if (this.#state !== 'uncertain') return true;
+        if (await within(this.isListed(), { signal })) {
+          this.#state = 'registered';
+          return true;
+        }
+        if (withdrawn) return true;
+        withdrawn = this.#memory.withdraw();
+        // That listing may be from before.
+        return false;
+      },
+      AWAY_MS,
+    );
   }
 
   /** Until accepted ("in use" up to 2.52) and until status no longer lists the name (deferred from 2.53 on). */
-  async #unregister(signal: AbortSignal): Promise<void> {
+  async #unregister(signal: AbortSignal, awayMs = 0): Promise<void> {
     let polls = 0;
-    await poll(signal, async () => {
-      const turn = polls;
-      // Asked again at once after one that was refused, or got no answer.
-      polls = 0;
-      if (turn % POLLS_PER_UNREGISTER === 0) {
-        await within(this.#memory.unregister(this.#client, this.name), { signal });
-      }
-      const listed = await within(this.isListed(), { signal });
-      polls = turn + 1;
-      return !listed;
-    });
+    await poll(
+      signal,
+      async () => {
+        const turn = polls;
+        // Asked again at once after one that was refused, or got no answer.
+        polls = 0;
+        if (turn % POLLS_PER_UNREGISTER === 0) {
+          await within(this.#memory.unregister(this.#client, this.name), { signal });
+        }
+        const listed = await within(this.isListed(), { signal });
+        polls = turn + 1;
+        return !listed;
+      },
+      awayMs,
+    );
   }
-}
-
-/** Asks until it is so, also after calls that met a request in flight or had no answer in time. */
-async function poll(signal: AbortSignal, isSo: () => Promise<boolean>): Promise<void> {
-  let delayMs = 1;
-  for (;;) {
-    try {
-      if (await isSo()) return;
-    } catch (error) {
-      if (!isInUse(error) && !isTimeout(error)) throw error;
-    }
-    delayMs = await pause(delayMs, signal);
-    signal.throwIfAborted();
-  }
-}
-
-async function pause(delayMs: number, signal: AbortSignal): Promise<number> {
-  // An abort ends the pause early; the caller looks at the signal.
-  await sleep(delayMs, undefined, { signal }).catch(() => undefined);
-  return nextDelay(delayMs);
 }

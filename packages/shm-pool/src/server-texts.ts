@@ -11,6 +11,7 @@ interface ClientError {
   readonly requiredByteLength?: unknown;
 }
 
+const GRPC_CANCELLED = 1;
 const GRPC_DEADLINE_EXCEEDED = 4;
 const GRPC_ALREADY_EXISTS = 6;
 const GRPC_UNAVAILABLE = 14;
@@ -26,7 +27,7 @@ const hasStatus = (error: unknown, status: number): boolean => {
 /** The server cannot be reached, went away, or did not answer in time: nothing is known about what it did. */
 export function isUnreachable(error: unknown): boolean {
   const { code } = fieldsOf(error);
-  if (isRestricted(error)) return false;
+  if (isRestricted(error) || isQueueRefusal(error)) return false;
   return (
     isTimeout(error) ||
     code === 'TRITON_UNAVAILABLE' ||
@@ -35,9 +36,27 @@ export function isUnreachable(error: unknown): boolean {
   );
 }
 
+/**
+ * A model's queue was full, or kept the request for longer than it may: an answer, and the model did not run. Its status is
+ * that of a lost connection, and its text comes with others before it (a request's id, the steps of an ensemble).
+ */
+export const isQueueRefusal = (error: unknown): boolean =>
+  /Exceeds maximum queue size|Request timeout expired/.test(messageOf(error));
+
 /** A control call without an answer in time: the server is there, and may carry it out yet. */
 export const isTimeout = (error: unknown): boolean =>
   fieldsOf(error).code === 'TRITON_TIMEOUT' || hasStatus(error, GRPC_DEADLINE_EXCEEDED);
+
+/** A control call of which it is not known whether the server carries it out: also one that was cancelled here. */
+export function isUnanswered(error: unknown): boolean {
+  const { code } = fieldsOf(error);
+  return (
+    isUnreachable(error) ||
+    code === 'TRITON_CANCELLED' ||
+    code === 'TRITON_MALFORMED_RESPONSE' ||
+    hasStatus(error, GRPC_CANCELLED)
+  );
+}
 
 /** A register under a name that the server has. */
 export const isRegisteredAlready = (error: unknown): boolean =>
@@ -60,8 +79,28 @@ export function missingRegion(error: unknown): string | undefined {
 
 /** Bytes that an output would have needed, and its name. */
 export function tooSmallOutput(error: unknown): { output: string; byteLength: number } | undefined {
-  const match = /for output '([^']*)' \(\d+ bytes\) should be at least (\d+) bytes/.exec(messageOf(error));
+  const match = /for output '(.*?)' \(\d+ bytes\) should be at least (\d+) bytes/s.exec(messageOf(error));
   return match === null ? undefined : { output: match[1] ?? '', byteLength: Number(match[2]) };
+}
+
+/** A server that takes no regions of clients: by its own word when it was asked, or by the registration it refused. */
+export function sharedMemoryRefused(state: 'disabled' | 'restricted', cause?: unknown): PoolError {
+  const words = cause === undefined ? '' : ` (${messageOf(cause)})`;
+  const options = cause === undefined ? undefined : { cause };
+  if (state === 'restricted') {
+    const message = `The server restricts its shared-memory calls${words}: give the client the header that they ask for`;
+    return new PoolError('ERR_SHM_RESTRICTED', message, options);
+  }
+  const message = `The server refuses client shared memory${words}: start it with --allow-client-shm=true`;
+  return new PoolError('ERR_SHM_DISABLED', message, options);
+}
+
+/** A region that one server registered and the one that answered next does not list. */
+export function notListed(region: string): PoolError {
+  return new PoolError(
+    'ERR_SEVERAL_SERVERS',
+    `Region ${region} was registered, but the server that answered next does not list it: several servers behind this address (a load balancer), or one that was replaced meanwhile. Give the client the address of one server`,
+  );
 }
 
 /** The PoolError that a refused registration means, with what to do about it; keeps the server's error as the cause. */
@@ -69,23 +108,15 @@ export function registrationError(kind: 'cuda' | 'system', error: unknown): unkn
   const text = messageOf(error);
   const { code } = fieldsOf(error);
   const as = (poolCode: PoolError['code'], message: string) => new PoolError(poolCode, message, { cause: error });
-  if (isRestricted(error)) {
-    return as(
-      'ERR_SHM_RESTRICTED',
-      `The server restricts its shared-memory calls (${text}): give the client that header`,
-    );
-  }
+  if (isRestricted(error)) return sharedMemoryRefused('restricted', error);
   if (
     /shared memory is disabled/i.test(text) ||
     code === 'TRITON_UNIMPLEMENTED' ||
     hasStatus(error, GRPC_UNIMPLEMENTED)
   ) {
-    return as(
-      'ERR_SHM_DISABLED',
-      `The server refuses client shared memory (${text}): start it with --allow-client-shm=true`,
-    );
+    return sharedMemoryRefused('disabled', error);
   }
-  if (isUnreachable(error)) return error;
+  if (isUnanswered(error)) return error;
   if (/Unable to open shared memory region/.test(text)) {
     return as(
       'ERR_SHM_NAMESPACE',
@@ -97,8 +128,8 @@ export function registrationError(kind: 'cuda' | 'system', error: unknown): unkn
   }
   if (kind === 'cuda') {
     return as(
-      'ERR_SHM_REFUSED',
-      `The server could not open our CUDA memory (${text}): it needs the same GPU, a driver, and a process id other than ours (containers: --pid=host); its log names the cause`,
+      'ERR_IPC_REFUSED',
+      `The server could not open our CUDA memory (${text}): it needs a driver, the same GPU, and a process id other than ours (containers: --pid=host); its log names the cause`,
     );
   }
   return as('ERR_SHM_REFUSED', `The server refused the region: ${text}`);

@@ -32,15 +32,30 @@ const remainingMs = (deadline: number) => Math.min(Math.max(0, deadline - perfor
 const tooLate = () =>
   new PoolError('ERR_POOL_TIMEOUT', 'The request was not sent: work on its blocks did not finish within timeoutMs');
 
+/** Aborted with `signal`, if there is one, or when the time is over. */
+export function limited(ms: number, signal: AbortSignal | undefined): AbortSignal {
+  const limit = AbortSignal.timeout(ms);
+  // Without a listener of its own, Node 20 collects it before its time.
+  limit.addEventListener('abort', () => undefined);
+  return signal === undefined ? limit : AbortSignal.any([signal, limit]);
+}
+
 /** @throws `signal.reason` when it is aborted */
 export function throwIfAborted(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw signal.reason;
 }
+
+const known = (settlement: unknown): Settlement =>
+  settlement === 'answered' || settlement === 'not-sent' ? settlement : 'lost';
+
+/** How a call ended for its memory. Never rejects: where a client does not say, or says what is none, nothing is known. */
+export const settlementOf = (call: ClientCall): Promise<Settlement> =>
+  Promise.resolve<unknown>(call.settled).then(known, () => 'lost');
 
 /**
  * How a rejected call ended for its memory, or undefined when the server is still at it: a client settles a call before
  * or as it rejects, unless the call was detached.
  */
 export function settlementNow(call: ClientCall): Promise<Settlement | undefined> {
-  return Promise.race([call.settled, new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
+  return Promise.race([settlementOf(call), new Promise<undefined>((resolve) => setImmediate(resolve, undefined))]);
 }

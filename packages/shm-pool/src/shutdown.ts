@@ -1,6 +1,7 @@
 /** Ends pools when the process is told to end. */
-import { checkedMs, checkOptional } from './check.js';
-import { wrongType } from './errors.js';
+import { constants } from 'node:os';
+import { checkedMs, checkFields, fieldsOf } from './check.js';
+import { outOfRange, wrongType } from './errors.js';
 import type { TensorPool } from './pool.js';
 import { within } from './settle.js';
 
@@ -10,6 +11,8 @@ export interface ShutdownOptions {
   /** How long leases may take to come back before they are revoked, in milliseconds. @defaultValue 5000 */
   readonly timeoutMs?: number;
 }
+
+const FIELDS = fieldsOf<ShutdownOptions>({ signals: true, timeoutMs: true });
 
 interface Installation {
   readonly pool: TensorPool;
@@ -30,14 +33,28 @@ const installations = new Set<Installation>();
  * @throws TypeError, RangeError
  */
 export function installShutdown(pool: TensorPool, options: ShutdownOptions = {}): () => void {
-  checkOptional('options', options);
+  // By its shape: it may be of another copy of this package.
+  const { close, destroy } = Object(pool) as Partial<TensorPool>;
+  if (typeof close !== 'function' || typeof destroy !== 'function') throw wrongType('pool', 'TensorPool', pool);
+  checkFields('options', options, FIELDS);
   const { signals = ['SIGINT', 'SIGTERM'] } = options;
   if (!Array.isArray(signals)) throw wrongType('signals', 'array of signal names', signals);
+  for (const signal of signals as unknown[]) checkCatchable(signal);
   const timeoutMs = checkedMs('timeoutMs', options.timeoutMs, 0, 5000);
-  const installation = { pool, signals: [...signals] as NodeJS.Signals[], timeoutMs };
+  const installation = { pool, signals: [...new Set(signals)] as NodeJS.Signals[], timeoutMs };
   for (const signal of installation.signals) if (!isWanted(signal)) process.on(signal, onSignal);
   installations.add(installation);
   return () => remove(installation);
+}
+
+/** No handler is ever called for these. */
+const NEVER_CAUGHT: readonly string[] = ['SIGKILL', 'SIGSTOP'];
+
+function checkCatchable(signal: unknown): void {
+  if (typeof signal !== 'string') throw wrongType('signals', 'array of signal names', signal);
+  if (!Object.hasOwn(constants.signals, signal) || NEVER_CAUGHT.includes(signal)) {
+    throw outOfRange('signals', 'names of signals that a process can catch', signal);
+  }
 }
 
 const isWanted = (signal: NodeJS.Signals) => [...installations].some(({ signals }) => signals.includes(signal));

@@ -5,63 +5,75 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Dispenser } from './dispenser.js';
-import { messageOf, PoolError } from './errors.js';
+import { Drain } from './drain.js';
+import { codeOf, messageOf, PoolError } from './errors.js';
+import { Gathered } from './gathered.js';
 import type { Lease } from './lease.js';
-import type { Release, SharedRegion } from './region.js';
+import { closeStream, discard } from './memory-release.js';
+import type { CloseReport, PoolEvents } from './pool-events.js';
+import type { RegisteredRegion } from './region.js';
+import { Resizer } from './resizer.js';
+import { Retirements } from './retirements.js';
 import { isUnreachable } from './server-texts.js';
-import { within } from './settle.js';
+import { limited, throwIfAborted, within } from './settle.js';
 import type { Slot } from './slot.js';
 import type { SlotMemory, SlotMemoryFactory } from './slot-memory.js';
 import type { SlotOwner, SlotState } from './slot-owner.js';
-import { discard } from './transports.js';
+import { SlotRelease } from './slot-release.js';
 import { warn } from './warnings.js';
 
 /** How long the last steps of a close may wait for the server after the drain, in milliseconds. */
 const FINAL_STEPS_MS = 2000;
 
+/** How long a region that is not a slot's any more may take to be released, in milliseconds. */
+const LEAVE_MS = 5000;
+
 /** Between two attempts to register with a server that is away, in milliseconds. */
 const RETRY_MS = 250;
 
-export interface PoolEvents {
-  /** The server had lost our regions (a restart, someone's unregister-all); idle slots are registered anew. */
-  restart: [{ readonly region: string }];
-  /** A connection was lost with a request unanswered. */
-  quarantine: [{ readonly region: string }];
-  /** A region was given up for good. */
-  retire: [{ readonly region: string; readonly reason: string }];
-}
-
-export interface CloseReport {
-  /** Regions that were not proven free, and why; their memory stays until the process ends. */
-  readonly unproven: readonly { readonly region: string; readonly reason: string }[];
-}
+/** So often is memory made for a slot whose registration is gone before it is looked at. */
+const FORGOTTEN_ATTEMPTS = 3;
 
 export interface KeeperOptions {
   readonly name: string;
-  /** How many slots the pool was opened with; also how many retired ones are replaced. */
+  /** How many slots the pool is opened with. */
   readonly slots: number;
+  /** How many regions whose memory had to be kept are replaced. */
+  readonly maxRetired: number;
   readonly queueLimit: number;
   readonly factory: SlotMemoryFactory;
+  makeSlot(memory: SlotMemory): Slot;
   announce<E extends keyof PoolEvents>(event: E, payload: PoolEvents[E][0]): void;
 }
 
 export class SlotKeeper implements SlotOwner {
   readonly dispenser: Dispenser<Slot, Lease>;
+  readonly resizer: Resizer;
   readonly #options: KeeperOptions;
   readonly #slots = new Set<Slot>();
-  readonly #unproven: { region: string; reason: string }[] = [];
   /** Aborted when nobody waits for the server any longer. */
   readonly #lastCall = new AbortController();
   readonly #repairs = new Set<Promise<void>>();
-  #restoring: Promise<void> | undefined;
-  #retired = 0;
+  readonly #retirements: Retirements;
+  readonly #release: SlotRelease;
+  readonly #lost: Gathered<string>;
+  readonly #drain = new Drain(() => this.#isDrained());
+  #restoring = false;
+  /** Slots out of service whose regions are not released yet. */
+  #leaving = 0;
   #state: 'open' | 'draining' | 'finishing' = 'open';
-  #mayDrain = true;
-  #endDrain: (() => void) | undefined;
 
   constructor(options: KeeperOptions) {
     this.#options = options;
-    this.dispenser = new Dispenser((slot: Slot) => slot.lend(), options.queueLimit, `pool '${options.name}'`);
+    const { name, slots, queueLimit } = options;
+    this.dispenser = new Dispenser((slot: Slot) => slot.lend(), queueLimit, `pool '${name}'`);
+    this.resizer = new Resizer(this, slots, `Pool '${name}'`);
+    this.#retirements = new Retirements(name, (retirement) => options.announce('retire', retirement));
+    this.#release = new SlotRelease(this.#retirements);
+    this.#lost = new Gathered((reasons) => {
+      const smaller = reasons.length === 1 ? 'one slot smaller' : `${reasons.length} slots smaller`;
+      warn('ZEROHOP_SLOT_LOST', `Pool '${name}' is ${smaller}: ${reasons[0]}`);
+    });
     setMaxListeners(0, this.#lastCall.signal);
   }
 
@@ -70,12 +82,20 @@ export class SlotKeeper implements SlotOwner {
     this.dispenser.put(slot);
   }
 
+  get lastCall(): AbortSignal {
+    return this.#lastCall.signal;
+  }
+
   get size(): number {
     return this.#slots.size;
   }
 
   get retired(): number {
-    return this.#retired;
+    return this.#retirements.count;
+  }
+
+  get leaving(): number {
+    return this.#leaving;
   }
 
   /** Slots in service by state. */
@@ -89,45 +109,96 @@ export class SlotKeeper implements SlotOwner {
   refusal(): PoolError | undefined {
     const { name } = this.#options;
     if (this.#state !== 'open') return new PoolError('ERR_DISPOSED', `Pool '${name}' is closed`);
-    if (this.#slots.size > 0) return undefined;
+    if (this.#slots.size > 0 || this.resizer.growing) return undefined;
     return new PoolError(
       'ERR_POOL_EXHAUSTED',
-      `Every slot of pool '${name}' had to be retired: close it and open a new one`,
+      `Every slot of pool '${name}' had to be retired: open a new one, or resize it`,
     );
   }
 
   slotFree(slot: Slot): void {
-    if (this.#state === 'open') this.dispenser.put(slot);
-    else this.#checkDrained();
+    if (this.#state !== 'open') this.#drain.check();
+    else if (this.resizer.surplus === 0) this.dispenser.put(slot);
+    else {
+      this.#leave(slot);
+      this.resizer.check();
+    }
   }
 
+  /** Makes one more slot, for the resizer. */
+  async grow(signal: AbortSignal): Promise<void> {
+    const memory = await this.#options.factory.create(signal);
+    let slot: Slot;
+    try {
+      throwIfAborted(signal);
+      // The client, closed meanwhile, may refuse to prepare the request.
+      slot = this.#options.makeSlot(memory);
+    } catch (error) {
+      await discard(memory);
+      throw error;
+    }
+    this.#slots.add(slot);
+    // The wish may have changed meanwhile.
+    this.slotFree(slot);
+  }
+
+  /** Takes idle slots out of service, for the resizer. */
+  shed(count: number): void {
+    for (const slot of this.dispenser.drain(count)) this.#leave(slot);
+  }
+
+  /** When no slot is left, nor to come, nobody waits for one any longer. */
+  checkExhausted(): void {
+    const refusal = this.refusal();
+    if (refusal !== undefined) this.dispenser.failAll(refusal);
+  }
+
+  /** Takes an idle slot out of service, and releases its region the way that is proven. */
+  #leave(slot: Slot): void {
+    this.#slots.delete(slot);
+    this.#leaving += 1;
+    const signal = limited(LEAVE_MS, this.#lastCall.signal);
+    const released = this.#release.release(slot, signal).then(() => {
+      this.#leaving -= 1;
+      this.resizer.check();
+    });
+    this.#repair(released);
+  }
+
+  // The last steps of a close prove or retire every region themselves; an answer may come when a slot's stream is gone.
   slotLost(slot: Slot): void {
-    // The last steps of a close prove or retire every region themselves.
     if (this.#state !== 'finishing') this.#repair(this.#quarantine(slot));
   }
 
-  slotFailed(slot: Slot, cause: unknown): void {
-    this.#repair(this.#giveUpFailed(slot, cause));
+  slotFailed(slot: Slot, why: string): void {
+    if (this.#state !== 'finishing') this.#repair(this.#giveUpFailed(slot, why));
   }
 
   regionMissing(slot: Slot): void {
     this.#options.announce('restart', { region: slot.memory.region?.name ?? '' });
-    this.#restoring ??= this.#restoreIdle().finally(() => {
-      this.#restoring = undefined;
-    });
+    if (this.#restoring) return;
+    this.#restoring = true;
+    this.#repair(
+      this.#restoreIdle().finally(() => {
+        this.#restoring = false;
+      }),
+    );
   }
 
-  regionReleased(region: SharedRegion, release: Release): void {
-    if (release.proven) return;
-    if (release.freed) this.#unproven.push({ region: region.name, reason: release.reason });
-    else this.#retire(region, release.reason);
+  moving(work: Promise<void>): void {
+    const over = work.catch(() => undefined);
+    this.#repair(over);
+  }
+
+  async releaseRegion(region: RegisteredRegion): Promise<void> {
+    this.#release.released(region, await region.release(limited(LEAVE_MS, this.#lastCall.signal)));
   }
 
   #repair(work: Promise<void>): void {
     this.#repairs.add(work);
     void work.then(() => {
       this.#repairs.delete(work);
-      this.#checkDrained();
+      this.#drain.check();
     });
   }
 
@@ -136,7 +207,7 @@ export class SlotKeeper implements SlotOwner {
     const idle = this.dispenser.drain();
     for (const slot of idle) {
       try {
-        if (this.#state === 'open' && !(await slot.memory.region?.isListed())) await slot.restore();
+        if (this.#state === 'open') await this.#restore(slot);
       } catch {
         // The slot's next request registers it, and reports why it can't.
       }
@@ -144,62 +215,58 @@ export class SlotKeeper implements SlotOwner {
     }
   }
 
+  /** Held like other work on the slot, so that a close gives the region up when the server does not answer. */
+  #restore(slot: Slot): Promise<void> {
+    const restore = async () => {
+      if (!(await slot.memory.region?.isListed())) await slot.restore();
+    };
+    const work = restore();
+    slot.hold(work);
+    return within(work, { signal: this.#lastCall.signal });
+  }
+
   async #quarantine(slot: Slot): Promise<void> {
     const { region } = slot.memory;
     if (region === undefined) return;
     this.#options.announce('quarantine', { region: region.name });
-    await this.#proveAndFree(slot, region);
+    await this.#release.proveAndFree(slot, region, this.#lastCall.signal);
     await this.#replace(slot);
   }
 
-  /** For a region whose request was not answered. */
-  async #proveAndFree(slot: Slot, region: SharedRegion): Promise<void> {
-    const { signal } = this.#lastCall;
-    const proof = await region.proveReleased(signal);
-    let outcome = proof;
-    try {
-      await within(slot.quiet(), { signal });
-    } catch (error) {
-      // A stream that failed has ended its work as well.
-      if (signal.aborted) outcome = { proven: false, reason: `work on its blocks did not end: ${messageOf(error)}` };
-    }
-    if (outcome.proven) outcome = await region.free();
-    if (!outcome.proven) this.#retire(region, outcome.reason);
-  }
-
-  async #giveUpFailed(slot: Slot, cause: unknown): Promise<void> {
+  async #giveUpFailed(slot: Slot, why: string): Promise<void> {
     const { region } = slot.memory;
-    if (region !== undefined) this.#retire(region, `its device failed: ${messageOf(cause)}`);
+    if (region !== undefined) this.#release.retire(region, why);
     await this.#replace(slot);
-  }
-
-  #retire(region: SharedRegion, reason: string): void {
-    region.retire();
-    this.#retired += 1;
-    this.#unproven.push({ region: region.name, reason });
-    this.#options.announce('retire', { region: region.name, reason });
-    warn(
-      'ZEROHOP_RETIRED',
-      `Pool '${this.#options.name}' gave up ${region.byteLength} bytes of region ${region.name} until the process ends: ${reason}`,
-    );
   }
 
   /** Gives a slot whose region is gone fresh memory, or takes it out of service. */
   async #replace(slot: Slot): Promise<void> {
-    await closeStream(slot);
-    const memory = this.#retired > this.#options.slots ? undefined : await this.#freshMemory(slot.memory.region);
-    if (memory !== undefined && this.#revive(slot, memory)) return;
+    await closeStream(slot, this.#lastCall.signal);
+    const memory = this.#mayReplace() ? await this.#freshMemory(slot.memory.region) : undefined;
+    if (memory !== undefined) {
+      if (this.#revive(slot, memory)) return;
+      await discard(memory);
+    }
     this.#slots.delete(slot);
-    const refusal = this.refusal();
-    if (refusal !== undefined) this.dispenser.failAll(refusal);
+    this.checkExhausted();
+    this.resizer.check();
   }
 
-  /** False when the client, closed meanwhile, can't prepare the request. */
+  #mayReplace(): boolean {
+    if (this.#state !== 'open' || this.resizer.surplus > 0) return false;
+    const { maxRetired } = this.#options;
+    if (this.#retirements.kept <= maxRetired) return true;
+    this.#lost.add(`more than ${maxRetired} regions had to be given up with their memory (maxRetired)`);
+    return false;
+  }
+
+  /** False when the client or the pool, closed meanwhile, has no use for the memory. */
   #revive(slot: Slot, memory: SlotMemory): boolean {
+    if (this.#state === 'finishing') return false;
     try {
       slot.revive(memory);
-    } catch {
-      this.#repair(discard(memory));
+    } catch (error) {
+      this.#lost.add(messageOf(error));
       return false;
     }
     this.slotFree(slot);
@@ -207,17 +274,19 @@ export class SlotKeeper implements SlotOwner {
   }
 
   /** Waits for a server that is away. Undefined when the pool closes, or when the memory can't be had. */
-  async #freshMemory(old: SharedRegion | undefined): Promise<SlotMemory | undefined> {
+  async #freshMemory(old: RegisteredRegion | undefined): Promise<SlotMemory | undefined> {
     const { signal } = this.#lastCall;
-    while (this.#state === 'open') {
+    for (let attempts = 1; this.#state === 'open' && this.resizer.surplus === 0; attempts += 1) {
       try {
         // A server that does not answer is offered no memory: it could not be freed before it does.
         if (old !== undefined) await within(old.isListed(), { signal });
         return await this.#options.factory.create(signal);
       } catch (error) {
         if (signal.aborted) return undefined;
-        if (!isUnreachable(error)) {
-          warn('ZEROHOP_SLOT_LOST', `Pool '${this.#options.name}' is one slot smaller: ${messageOf(error)}`);
+        // A restart or someone's unregister-all right after the registration looks like another server.
+        const forgotten = codeOf(error) === 'ERR_SEVERAL_SERVERS' && attempts < FORGOTTEN_ATTEMPTS;
+        if (!isUnreachable(error) && !forgotten) {
+          this.#lost.add(messageOf(error));
           return undefined;
         }
         await sleep(RETRY_MS, undefined, { signal }).catch(() => undefined);
@@ -230,67 +299,40 @@ export class SlotKeeper implements SlotOwner {
   async close(drainMs: number, reason: Error): Promise<CloseReport> {
     this.#state = 'draining';
     this.dispenser.failAll(reason);
-    await this.#restoring;
-    if (drainMs > 0 && this.#mayDrain) await this.#drain(drainMs);
+    await this.resizer.close(reason);
+    await this.#drain.wait(drainMs);
     this.#state = 'finishing';
     const timer = setTimeout(() => this.#lastCall.abort(), FINAL_STEPS_MS);
     await Promise.all([...this.#slots].map((slot) => this.#finish(slot)));
-    await Promise.all(this.#repairs);
+    while (this.#repairs.size > 0) await Promise.all(this.#repairs);
     clearTimeout(timer);
     this.#slots.clear();
     this.dispenser.drain();
-    return { unproven: this.#unproven };
+    this.#retirements.flush();
+    this.#lost.flush();
+    return { unproven: this.#release.unproven };
   }
 
   /** Ends the wait of a close for slots in use, also of one that has not come to it. */
   endDrain(): void {
-    this.#mayDrain = false;
-    this.#endDrain?.();
+    this.#drain.end();
   }
 
-  #drain(drainMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#endDrain?.(), drainMs);
-      this.#endDrain = () => {
-        clearTimeout(timer);
-        this.#endDrain = undefined;
-        resolve();
-      };
-      this.#checkDrained();
-    });
-  }
-
-  #checkDrained(): void {
-    if (this.#endDrain === undefined || this.#repairs.size > 0) return;
-    for (const slot of this.#slots) if (slot.state !== 'idle') return;
-    this.#endDrain();
+  #isDrained(): boolean {
+    if (this.#repairs.size > 0) return false;
+    for (const slot of this.#slots) if (slot.state !== 'idle') return false;
+    return true;
   }
 
   /** Releases one slot's region for good. Quarantined slots are seen to by their own repair. */
   async #finish(slot: Slot): Promise<void> {
+    const isSeenTo = slot.state === 'quarantined';
+    // A device that failed may put the slot into quarantine now, too late for a repair.
     slot.revoke();
-    if (slot.memory.region === undefined || slot.state === 'quarantined') return;
+    if (slot.memory.region === undefined || isSeenTo) return;
     const { signal } = this.#lastCall;
-    if (slot.inFlight) {
-      await this.#proveAndFree(slot, slot.memory.region);
-      await closeStream(slot);
-      return;
-    }
-    try {
-      await within(slot.quiet(), { signal });
-    } catch (error) {
-      this.#retire(slot.memory.region, `work on its blocks did not end: ${messageOf(error)}`);
-      return;
-    }
-    // Not the region of before: part of that work may have been to replace it.
-    const { region } = slot.memory;
-    const release = await region.release(signal);
-    if (release.proven) await closeStream(slot);
-    this.regionReleased(region, release);
+    if (!slot.inFlight) return this.#release.release(slot, signal);
+    await this.#release.proveAndFree(slot, slot.memory.region, signal);
+    await closeStream(slot, signal);
   }
-}
-
-/** A stream that the driver refuses to close is lost with its device; there is nothing left to do about it. */
-async function closeStream(slot: Slot): Promise<void> {
-  await slot.stream?.close().catch(() => undefined);
 }

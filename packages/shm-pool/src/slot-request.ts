@@ -1,124 +1,105 @@
-/** What a slot asks of the server. */
-import { checkedInteger, checkedMs, checkOptional, checkSignal } from './check.js';
-import type { ClientCall, ClientCallOptions, ClientRequest, TensorClient } from './client.js';
-import { wrongType } from './errors.js';
+/** The tensors of one slot, and the requests that name them: encoded once, and again when their memory moves. */
+import { checkName } from './check.js';
+import type { InferOptions } from './infer-options.js';
 import { type SlotPlan, unknownTensor } from './layout.js';
+import { inputShapes } from './request-shapes.js';
+import { RequestVariant, type SlotModel } from './request-variant.js';
 import { type SlotMemory, SlotTensor } from './slot-memory.js';
 
-/** The model that a pool's slots are for. */
-export interface SlotModel {
-  readonly client: TensorClient;
-  readonly model: string;
-  readonly version: string | undefined;
-  readonly plan: SlotPlan;
-}
+/** How many requests with shapes or outputs of their own a slot keeps encoded: those used last. */
+const VARIANTS = 8;
 
-export interface InferOptions {
-  /** Echoed in the answer. */
-  readonly id?: string;
-  readonly parameters?: Readonly<Record<string, boolean | number | bigint | string>>;
-  readonly priority?: number;
-  readonly signal?: AbortSignal;
-  /** Milliseconds for the whole call: the wait for the blocks, and the answer. */
-  readonly timeoutMs?: number;
-}
-
-/** @throws TypeError, RangeError for what no client takes; the values of `parameters` are left to the client */
-export function checkInferOptions(options: InferOptions | undefined): void {
-  if (options === undefined) return;
-  checkOptional('options', options);
-  const { id, parameters, priority, signal, timeoutMs } = options;
-  if (id !== undefined && typeof id !== 'string') throw wrongType('id', 'string', id);
-  checkOptional('parameters', parameters);
-  checkedInteger('priority', priority, 0, 0);
-  checkSignal('signal', signal);
-  checkedMs('timeoutMs', timeoutMs, 1, 1);
-}
-
-/** The options with what is left of their time, in whole milliseconds. */
-export function remaining(options: InferOptions | undefined, deadline: number | undefined): InferOptions | undefined {
-  if (deadline === undefined) return options;
-  return { ...options, timeoutMs: Math.max(1, Math.ceil(deadline - performance.now())) };
-}
-
-/** The tensors of one slot, and the request that names them: encoded once, and again when their memory moves. */
 export class SlotRequest {
   readonly inputs: readonly SlotTensor[];
   readonly outputs: readonly SlotTensor[];
   readonly #model: SlotModel;
-  #request: ClientRequest = { inputs: {} };
-  #prepared: { infer(options?: ClientCallOptions): ClientCall } | undefined;
+  readonly #variants = new Map<string, RequestVariant>();
+  #memory: SlotMemory;
+  /** All outputs, inputs of their maximum shapes. */
+  #plain: RequestVariant;
 
-  constructor(model: SlotModel) {
+  /** Takes memory whose region is registered. Throws what the client throws when it refuses to prepare the request. */
+  constructor(model: SlotModel, memory: SlotMemory) {
     this.#model = model;
-    this.inputs = model.plan.inputs.map((plan) => new SlotTensor(plan));
-    this.outputs = model.plan.outputs.map((plan) => new SlotTensor(plan));
+    this.inputs = memory.plan.inputs.map((plan) => new SlotTensor(plan));
+    this.outputs = memory.plan.outputs.map((plan) => new SlotTensor(plan));
+    this.#memory = memory;
+    this.#plain = this.#take(memory);
   }
 
-  /** @throws PoolError ERR_UNKNOWN_TENSOR */
+  /** @throws PoolError ERR_UNKNOWN_TENSOR; TypeError for a name that is no string */
   input(name: string): SlotTensor {
     return this.#tensor('input', this.inputs, name);
   }
 
-  /** @throws PoolError ERR_UNKNOWN_TENSOR */
+  /** As `input`. */
   output(name: string): SlotTensor {
     return this.#tensor('output', this.outputs, name);
   }
 
   #tensor(role: string, tensors: readonly SlotTensor[], name: string): SlotTensor {
+    checkName(name);
     for (const tensor of tensors) if (tensor.plan.name === name) return tensor;
     const known = tensors.map((tensor) => tensor.plan.name);
     throw unknownTensor(this.#model.model, role, name, known);
   }
 
-  /** Takes memory whose region is registered. */
+  /** Takes other memory whose region is registered, or the same one under another name. When it throws, nothing moved. */
   moveTo(memory: SlotMemory): void {
-    const { client, model, version } = this.#model;
-    for (const tensor of this.inputs) tensor.moveTo(memory);
-    if (memory.region !== undefined) for (const tensor of this.outputs) tensor.moveTo(memory);
-    this.#request = describeRequest(this.inputs, this.outputs, memory.region?.name, version);
-    // In the message the bytes are part of the request, so that it has to be encoded anew each time.
-    this.#prepared = memory.region === undefined ? undefined : client.prepare(model, this.#request);
+    this.#plain = this.#take(memory);
+    this.#memory = memory;
+    this.#variants.clear();
   }
 
-  send(options: InferOptions | undefined): ClientCall {
-    const { client, model } = this.#model;
-    if (isIndividual(options)) return client.infer(model, individualRequest(this.#request, options), options);
-    return this.#prepared === undefined ? client.infer(model, this.#request, options) : this.#prepared.infer(options);
+  #take(memory: SlotMemory): RequestVariant {
+    const { plan } = memory;
+    const plain = new RequestVariant(this.#model, memory, { inputs: plan.inputs, outputs: this.outputs });
+    plain.prepare();
+    this.#place(memory);
+    return plain;
+  }
+
+  #place(memory: SlotMemory): void {
+    const { plan } = memory;
+    place(this.inputs, memory, plan.inputs);
+    if (memory.region !== undefined) place(this.outputs, memory, plan.outputs);
+  }
+
+  /** Takes other views of the same memory, under the same name. */
+  viewAnew(): void {
+    // Without a region the requests carry the views.
+    if (this.#memory.region === undefined) this.moveTo(this.#memory);
+    else this.#place(this.#memory);
+  }
+
+  /**
+   * The request that the options describe.
+   * @throws PoolError ERR_UNKNOWN_TENSOR; TypeError, RangeError for shapes that do not fit
+   */
+  variant(options: InferOptions | undefined): RequestVariant {
+    const shapes = options?.shapes;
+    const outputs = options?.outputs;
+    if (shapes === undefined && outputs === undefined) return this.#plain;
+    const inputs = shapes === undefined ? this.#memory.plan.inputs : inputShapes(this.#memory.plan, shapes);
+    const asked = outputs === undefined ? this.outputs : this.#asked(outputs);
+    const key = `${inputs.map(({ shape }) => shape.join()).join('/')} ${asked.map(({ plan }) => plan.byteOffset).join()}`;
+    const variant =
+      this.#variants.get(key) ?? new RequestVariant(this.#model, this.#memory, { inputs, outputs: asked });
+    // In the order of their last use.
+    this.#variants.delete(key);
+    this.#variants.set(key, variant);
+    if (this.#variants.size > VARIANTS) this.#variants.delete(this.#variants.keys().next().value ?? '');
+    return variant;
+  }
+
+  /** In the slot's order, whatever the order of the names. */
+  #asked(names: readonly string[]): readonly SlotTensor[] {
+    const wanted = new Set(names.map((name) => this.output(name)));
+    return this.outputs.filter((tensor) => wanted.has(tensor));
   }
 }
 
-/** Whether a request differs from the slot's prepared one. */
-function isIndividual(options: InferOptions | undefined): options is InferOptions {
-  return options?.id !== undefined || options?.parameters !== undefined || options?.priority !== undefined;
-}
-
-function individualRequest(request: ClientRequest, { id, parameters, priority }: InferOptions): ClientRequest {
-  return {
-    ...request,
-    ...(id === undefined ? {} : { id }),
-    ...(parameters === undefined ? {} : { parameters }),
-    ...(priority === undefined ? {} : { priority }),
-  };
-}
-
-/** The request of a slot whose tensors lie in `region`, or, without one, in the message. */
-function describeRequest(
-  inputs: readonly SlotTensor[],
-  outputs: readonly SlotTensor[],
-  region: string | undefined,
-  version: string | undefined,
-): ClientRequest {
-  const input = ({ plan, memory }: SlotTensor) => {
-    const { datatype, shape, byteOffset, byteLength } = plan;
-    if (region !== undefined) return { datatype, shape, region, byteOffset, byteLength };
-    return { datatype, shape, data: memory as Uint8Array };
-  };
-  const output = ({ plan: { byteOffset, byteLength } }: SlotTensor) =>
-    region === undefined ? {} : { region, byteOffset, byteLength };
-  return {
-    inputs: Object.fromEntries(inputs.map((tensor) => [tensor.plan.name, input(tensor)])),
-    outputs: Object.fromEntries(outputs.map((tensor) => [tensor.plan.name, output(tensor)])),
-    ...(version === undefined ? {} : { version }),
-  };
+/** Both in the order of the model's metadata. */
+function place(tensors: readonly SlotTensor[], memory: SlotMemory, plans: SlotPlan['inputs']): void {
+  for (const [index, plan] of plans.entries()) tensors[index]?.moveTo(memory, plan);
 }

@@ -1,26 +1,19 @@
 /** Chooses how tensors travel, by evidence: the first transport for which a region of ours is registered and listed. */
-import { SharedMemory } from '@zerohop/cuda-native';
-import { checkSlots, checkTensors, hostBuffer, hostMemory, message, slotsByteLength } from './capacity.js';
-import type { TensorClient } from './client.js';
-import { messageOf, PoolError } from './errors.js';
-import { chooseGpu, type GpuOptions } from './gpu-choice.js';
-import type { SlotPlan } from './layout.js';
-import { CudaMemory } from './memory/cuda-memory.js';
-import { SystemMemory } from './memory/system-memory.js';
-import { EntryNames } from './names.js';
-import { type RegionCounters, SharedRegion } from './region.js';
-import { isUnreachable } from './server-texts.js';
+import { messageOf } from './errors.js';
+import { discard } from './memory-release.js';
+import { isUnreachable, sharedMemoryRefused } from './server-texts.js';
 import { throwIfAborted, within } from './settle.js';
-import { messageMemory, type SlotMemory, type SlotMemoryFactory, type Transport } from './slot-memory.js';
+import type { SlotMemory, SlotMemoryFactory, Transport } from './slot-memory.js';
+import { openBytes } from './transport/bytes.js';
+import { openCuda } from './transport/cuda.js';
+import type { OpenTransport, TransportOptions } from './transport/options.js';
+import { openSystem } from './transport/system.js';
+import { type Verification, verifyTransport } from './verify.js';
 
-export interface TransportOptions extends GpuOptions {
-  readonly client: TensorClient;
-  readonly model: string;
+export interface ChoiceOptions extends Omit<TransportOptions, 'auto'> {
   readonly version: string | undefined;
-  readonly plan: SlotPlan;
-  readonly slots: number;
-  readonly counters: RegionCounters;
-  readonly signal: AbortSignal | undefined;
+  /** Whether an answer by the transport is compared with one by messages before it is taken. */
+  readonly verify: boolean;
 }
 
 export interface Chosen {
@@ -31,46 +24,105 @@ export interface Chosen {
   readonly reason: string;
   /** `'auto'` had to move on. */
   readonly fellBack: boolean;
+  readonly verification: Verification;
 }
 
-const AUTO: readonly Transport[] = ['cuda', 'system', 'bytes'];
+export const AUTO: readonly Transport[] = ['cuda', 'system', 'bytes'];
+
+const openers: Record<Transport, OpenTransport> = { cuda: openCuda, system: openSystem, bytes: openBytes };
+
+/** A transport that was tried in vain, and why. */
+export interface Failed {
+  readonly transport: Transport;
+  readonly why: string;
+}
 
 /**
  * Makes the memory of all slots. Only `'auto'` moves on to the next transport, and only for reasons that concern the
  * transport; a server that cannot be reached is an error either way.
  */
-export async function openTransport(wanted: Transport | 'auto', options: TransportOptions): Promise<Chosen> {
-  const failed: string[] = [];
-  for (const transport of wanted === 'auto' ? AUTO : [wanted]) {
+export async function openTransport(wanted: Transport | 'auto', options: ChoiceOptions): Promise<Chosen> {
+  const auto = wanted === 'auto';
+  const order = auto ? AUTO : [wanted];
+  const { opened, failed } = await firstThatOpens(order, options.signal, async (transport) => {
+    const factory = await openFactory(transport, { ...options, auto });
+    const memories = await createAll(factory, options.slots, options.signal);
+    return { factory, memories, verification: await verified(factory, memories, options) };
+  });
+  const reason = reasonOf(opened.factory, opened.verification, failed);
+  return { ...opened, reason, fellBack: failed.length > 0 };
+}
+
+/** Tries in this order, and throws what does not concern the transport, and what the last one throws. */
+export async function firstThatOpens<T>(
+  order: readonly Transport[],
+  signal: AbortSignal | undefined,
+  open: (transport: Transport) => Promise<T>,
+): Promise<{ readonly opened: T; readonly failed: readonly Failed[] }> {
+  const failed: Failed[] = [];
+  for (const transport of order) {
     try {
-      const factory = await factories[transport](options, wanted === 'auto');
-      const memories = await createAll(factory, options);
-      const instead = failed.length === 0 ? '' : `; not ${failed.join('; not ')}`;
-      return {
-        factory,
-        memories,
-        reason: `${transport}: ${factory.evidence}${instead}`,
-        fellBack: failed.length > 0,
-      };
+      return { opened: await open(transport), failed };
     } catch (error) {
-      throwIfAborted(options.signal);
-      if (wanted !== 'auto' || transport === 'bytes' || !concernsTransport(error)) throw error;
-      failed.push(`${transport}: ${messageOf(error)}`);
+      throwIfAborted(signal);
+      if (transport === order.at(-1) || !concernsTransport(error)) throw error;
+      failed.push({ transport, why: messageOf(error) });
     }
   }
   throw new Error('No transport was tried');
 }
 
+/** Finds out whether a transport can work, up to making memory. @throws PoolError with the reason against it */
+export async function openFactory(transport: Transport, options: TransportOptions): Promise<SlotMemoryFactory> {
+  const factory = await openers[transport](options);
+  // What this process lacks is told first: it costs no call.
+  if (transport !== 'bytes') await checkAllowed(options);
+  return factory;
+}
+
+/**
+ * Asks whether the server takes regions at all. A probe that fails otherwise says nothing: the registration will.
+ * @throws PoolError ERR_SHM_DISABLED, ERR_SHM_RESTRICTED; the client's error when the server cannot be reached
+ */
+async function checkAllowed({ client, signal }: TransportOptions): Promise<void> {
+  if (client.sharedMemoryState === undefined) return;
+  let state: 'enabled' | 'disabled' | 'restricted';
+  try {
+    state = await within(client.sharedMemoryState(), { signal });
+  } catch (error) {
+    throwIfAborted(signal);
+    if (isUnreachable(error)) throw error;
+    return;
+  }
+  if (state === 'disabled' || state === 'restricted') throw sharedMemoryRefused(state);
+}
+
 const concernsTransport = (error: unknown) =>
   !isUnreachable(error) && !(error instanceof TypeError) && !(error instanceof RangeError);
 
-/** Releases a slot's memory that no request has used. */
-export async function discard(memory: SlotMemory): Promise<void> {
-  await memory.region?.discard();
-  await memory.stream?.close();
+/** The sentence of `pool.reason`. */
+export function reasonOf(
+  { transport, evidence }: Pick<SlotMemoryFactory, 'transport' | 'evidence'>,
+  verification: Verification,
+  failed: readonly Failed[],
+): string {
+  const parts = [`${transport}: ${evidence}`];
+  if (verification.state === 'verified') parts.push(`an answer was verified (${verification.how})`);
+  if (verification.state === 'nothing-to-compare') parts.push('not verified: there is no second way to compare with');
+  if (verification.state === 'not-verified') parts.push(`not verified: ${verification.why}`);
+  const causes = [...new Set(failed.map(({ why }) => why))];
+  for (const cause of causes) {
+    const names = failed.filter(({ why }) => why === cause).map((each) => each.transport);
+    parts.push(`not ${names.join(' and not ')}: ${cause}`);
+  }
+  return parts.join('; ');
 }
 
-async function createAll(factory: SlotMemoryFactory, { slots, signal }: TransportOptions): Promise<SlotMemory[]> {
+export async function createAll(
+  factory: SlotMemoryFactory,
+  slots: number,
+  signal: AbortSignal | undefined,
+): Promise<SlotMemory[]> {
   const memories: SlotMemory[] = [];
   try {
     // One after another: the first failure names the cause, and reserving pages in parallel gains nothing.
@@ -83,103 +135,20 @@ async function createAll(factory: SlotMemoryFactory, { slots, signal }: Transpor
   }
 }
 
-type OpenFactory = (options: TransportOptions, auto: boolean) => SlotMemoryFactory | Promise<SlotMemoryFactory>;
-
-const factories: Record<Transport, OpenFactory> = {
-  async cuda(options, auto) {
-    const { signal } = options;
-    if (auto) await within(refuseHostOnlyModel(options), { signal });
-    const { device, serverDeviceId, evidence } = await within(chooseGpu(options.client, options), { signal });
-    const { plan, slots } = options;
-    const holder = { byteLength: device.memoryInfo().total, name: device.name };
-    checkTensors([...plan.inputs, ...plan.outputs], plan.byteLength, holder);
-    checkSlots(slots, plan.byteLength, holder);
-    const names = new EntryNames();
-    return {
-      transport: 'cuda',
-      kind: 'cuda',
-      device,
-      evidence: `the server opened our memory on ${device.name}, and ${evidence}`,
-      async create(until) {
-        const stream = device.createStream();
-        try {
-          const entry = names.next();
-          const memory = await CudaMemory.allocate(entry, plan.byteLength, device, serverDeviceId);
-          const region = await SharedRegion.open(options.client, memory, entry, options.counters, until);
-          return { kind: 'cuda', region, stream, view: (offset, length) => region.view(offset, length) };
-        } catch (error) {
-          await stream.close();
-          throw error;
-        }
-      },
-    };
-  },
-
-  system(options) {
-    const names = new EntryNames();
-    const { plan, slots } = options;
-    checkTensors([...plan.inputs, ...plan.outputs], plan.byteLength, hostBuffer());
-    checkFree(slots, plan.byteLength);
-    return {
-      transport: 'system',
-      kind: 'host',
-      evidence: 'the server opened our region in /dev/shm and lists it',
-      async create(until) {
-        const entry = names.next();
-        const memory = await allocateSystem(entry, options);
-        const region = await SharedRegion.open(options.client, memory, entry, options.counters, until);
-        return { kind: 'host', region, view: (offset, length) => region.view(offset, length) };
-      },
-    };
-  },
-
-  bytes({ plan, slots }) {
-    const { inputs, outputs, inputByteLength, byteLength } = plan;
-    checkTensors(inputs, inputByteLength, message);
-    checkTensors(outputs, byteLength - (outputs[0]?.byteOffset ?? byteLength), message);
-    checkSlots(slots, inputByteLength, hostMemory());
-    return {
-      transport: 'bytes',
-      kind: 'host',
-      evidence: 'tensors travel in the messages',
-      create: () => Promise.resolve(messageMemory(plan)),
-    };
-  },
-};
-
-/** @throws PoolError ERR_SHM_FULL before the first of too many slots is made, not with the last that fits */
-function checkFree(slots: number, byteLength: number): void {
-  const needed = slotsByteLength(slots, byteLength);
-  // A /dev/shm without a limit still lies in memory.
-  const free = Math.min(SharedMemory.freeBytes(), hostMemory().byteLength);
-  if (needed <= free) return;
-  throw new PoolError(
-    'ERR_SHM_FULL',
-    `${slots} slots of ${byteLength} bytes do not fit: they need ${needed} bytes and ${free} are free in /dev/shm. Open the pool with fewer slots, free some, or give the container more (docker run --shm-size=…, or --ipc=host)`,
-  );
-}
-
-async function allocateSystem(entry: string, { plan, slots }: TransportOptions): Promise<SystemMemory> {
+/** When it fails, the memories are released. */
+export async function verified(
+  { transport }: SlotMemoryFactory,
+  memories: readonly SlotMemory[],
+  options: ChoiceOptions,
+): Promise<Verification> {
+  const [first, ...others] = memories;
+  if (!options.verify || first === undefined) return { state: 'not-asked' };
+  if (transport === 'bytes') return { state: 'nothing-to-compare' };
   try {
-    return await SystemMemory.allocate(entry, plan.byteLength);
+    return await verifyTransport(transport, first, { ...options, plan: options.plan.current });
   } catch (error) {
-    const { code } = error as { code?: unknown };
-    if (code !== 'ERR_SHM_FULL') throw error;
-    throw new PoolError('ERR_SHM_FULL', `${slots} slots of ${plan.byteLength} bytes do not fit: ${messageOf(error)}`, {
-      cause: error,
-    });
-  }
-}
-
-/** With `'auto'`, device memory is pointless for a model that would only copy it to the host. */
-async function refuseHostOnlyModel({ client, model, version }: TransportOptions): Promise<void> {
-  const { backend, instanceGroups, parameters } = await client.modelConfig(model, version);
-  const refuse = (why: string) => {
-    throw new PoolError('ERR_CUDA_UNAVAILABLE', `model '${model}' ${why}`);
-  };
-  if (instanceGroups.length > 0 && instanceGroups.every((group) => group.kind === 'KIND_CPU'))
-    refuse('runs on the CPU');
-  if (backend === 'python' && parameters.FORCE_CPU_ONLY_INPUT_TENSORS !== 'no') {
-    refuse("takes host tensors (Python backend without FORCE_CPU_ONLY_INPUT_TENSORS 'no')");
+    // The first one's memory was seen to: its request may be with the server still.
+    await Promise.all(others.map(discard));
+    throw error;
   }
 }
