@@ -7,3 +7,6 @@ const makeServer = (models?: Readonly<Record<string, FakeModel>>) => new FakeTri
 describePool({ transport: 'system', makeServer });
 describePool({ transport: 'bytes', makeServer });
 describeRegions({ transport: 'system', makeServer });
+describePool({ transport: 'system', makeServer, options: { strictViews: true } });
+describePool({ transport: 'bytes', makeServer, options: { strictViews: true } });
+describeRegions({ transport: 'system', makeServer, options: { strictViews: true } });

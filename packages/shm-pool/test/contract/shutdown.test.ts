@@ -88,6 +88,14 @@ test('what is removed is not closed, and leaves the others installed', async () 
   expect([first.closed, second.closed]).toEqual([false, true]);
 });
 
+test('a signal that is named twice is listened to once, and not at all after the removal', async () => {
+  await using pool = await TensorPool.open(new FakeTriton(), { model: 'identity', slots: 1, transport: 'system' });
+  const remove = installShutdown(pool, { signals: ['SIGUSR2', 'SIGUSR2'] });
+  expect(process.listenerCount('SIGUSR2')).toBe(1);
+  remove();
+  expect(process.listenerCount('SIGUSR2')).toBe(0);
+});
+
 test('wrong options are refused when it is installed, not when the signal comes', async () => {
   const pool = await openPool();
   expect(() => installShutdown(pool, { timeoutMs: -1 })).toThrow('Expected non-negative integer for timeoutMs');

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { availability } from '@zerohop/cuda-native';
 import { describeTier } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
@@ -5,8 +6,12 @@ import { buildFakeLibcuda } from '../../../cuda-native/test/fake-libcuda/build.m
 import { TensorPool } from '../../src/index.js';
 import { type DevicePeer, startDevicePeer } from '../support/device-peer.js';
 import { type FakeModel, FakeTriton, identity } from '../support/fake-triton.js';
-import { code, describePool, pattern, roundTrip } from '../support/pool-suite.js';
+import { expectNoLateWork } from '../support/late-work.js';
+import { code, describePool, gate, pattern, roundTrip } from '../support/pool-suite.js';
 import { describeRegions } from '../support/region-suite.js';
+import { describeResize } from '../support/resize-suite.js';
+import { describeViews } from '../support/views-suite.js';
+import { describeWorkers } from '../support/worker-suite.js';
 
 process.env.ZEROHOP_LIBCUDA = buildFakeLibcuda();
 
@@ -32,6 +37,36 @@ describeTier('driver', 'CUDA memory on the fake driver', () => {
 
   describePool({ transport: 'cuda', makeServer: makeSuiteServer, options: { serverDeviceId: 0 } });
   describeRegions({ transport: 'cuda', makeServer: makeSuiteServer, options: { serverDeviceId: 0 } });
+
+  describeResize({ transport: 'cuda', makeServer: makeSuiteServer, options: { serverDeviceId: 0 } });
+
+  describeWorkers({ transport: 'cuda', makeServer: makeSuiteServer, options: { serverDeviceId: 0 } });
+
+  describeViews({ transport: 'cuda', makeServer: makeSuiteServer, options: { serverDeviceId: 0 } });
+
+  const strict = { serverDeviceId: 0, strictViews: true };
+  describePool({ transport: 'cuda', makeServer: makeSuiteServer, options: strict });
+  describeRegions({ transport: 'cuda', makeServer: makeSuiteServer, options: strict });
+
+  test('10,000 leases disposed with work under way: nobody meets it', async () => {
+    const pool = await open(makeServer(), { transport: 'cuda', serverDeviceId: 0, slots: 2 });
+    await expectNoLateWork(pool, { input: 'IN', output: 'OUT' });
+  }, 300_000);
+
+  test('an answer that comes when a close has given its region up changes nothing more', async () => {
+    const server = makeServer();
+    server.version = '2.48.0';
+    const answer = gate();
+    server.gate = answer.opened;
+    const pool = await open(server, { transport: 'cuda', serverDeviceId: 0 });
+    const lease = await pool.acquire();
+    const reply = lease.infer({ timeoutMs: 20 });
+    await expect(reply).rejects.toMatchObject({ code: expect.stringContaining('TIMEOUT') });
+    expect((await pool.destroy()).unproven).toHaveLength(1);
+    answer.open();
+    await sleep(50);
+    expect(pool.stats.retired).toBe(1);
+  });
 
   async function open(
     server: FakeTriton,
@@ -101,7 +136,7 @@ describeTier('driver', 'CUDA memory on the fake driver', () => {
         const reply = await lease.infer();
         expect(await reply.output<'FP32'>('OUT').read()).toEqual(pattern(0));
       } finally {
-        delete process.env.ZEROHOP_FAKE_WORK_DELAY_US;
+        process.env.ZEROHOP_FAKE_WORK_DELAY_US = '';
       }
     });
   });
@@ -118,7 +153,7 @@ describeTier('driver', 'CUDA memory on the fake driver', () => {
       expect(pool.stats).toMatchObject({ idle: 0, leased: 1 });
       (await pool.acquire()).release();
     } finally {
-      delete process.env.ZEROHOP_FAKE_WORK_DELAY_US;
+      process.env.ZEROHOP_FAKE_WORK_DELAY_US = '';
     }
   });
 });

@@ -1,9 +1,12 @@
-import { fork } from 'node:child_process';
+import { fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { FakeError, type OpenHandle } from './fake-triton.js';
 
 const fixture = fileURLToPath(new URL('../fixtures/device-peer.mjs', import.meta.url));
+
+/** The shell, which has the PID 1 of the namespace, asks for the next process id, and starts the peer with it. */
+const AS_PID = 'echo "$1" > /proc/sys/kernel/ns_last_pid && shift && { "$@" & wait; }';
 
 interface Answer {
   readonly id: number;
@@ -16,9 +19,19 @@ export interface DevicePeer {
   end(): Promise<void>;
 }
 
-/** Starts a process that opens CUDA IPC handles, since no driver opens a handle of its own process. */
-export function startDevicePeer(): DevicePeer {
-  const child = fork(fixture, { serialization: 'advanced', execArgv: [] });
+/**
+ * Starts a process that opens CUDA IPC handles, since no driver opens a handle of its own process. `env`: further
+ * variables, such as switches of the fake driver. `pid`: its process id, in a PID namespace of its own (needs `mount` and `root`).
+ */
+export function startDevicePeer({ env = {}, pid }: { env?: NodeJS.ProcessEnv; pid?: number } = {}): DevicePeer {
+  const options = { serialization: 'advanced', env: { ...process.env, ...env } } as const;
+  const child =
+    pid === undefined
+      ? fork(fixture, { ...options, execArgv: [] })
+      : spawn('unshare', ['-p', '--fork', 'sh', '-c', AS_PID, 'sh', `${pid - 1}`, process.execPath, fixture], {
+          ...options,
+          stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+        });
   const waiting = new Map<number, (answer: Answer) => void>();
   let last = 0;
   child.on('message', (answer: Answer) => {

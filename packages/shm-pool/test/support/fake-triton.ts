@@ -8,6 +8,7 @@ import type { Datatype } from '@zerohop/cuda-native/tensor';
 import type {
   ClientCall,
   ClientCallOptions,
+  ClientModelConfig,
   ClientRegionRef,
   ClientRequest,
   ClientResult,
@@ -52,6 +53,16 @@ export interface FakeModel {
   readonly maxBatchSize?: number;
   readonly decoupled?: boolean;
   readonly instanceKind?: string;
+  readonly config?: Partial<ClientModelConfig>;
+  /** The rest of the configuration, as Triton spells it. */
+  readonly raw?: Readonly<Record<string, unknown>>;
+  /** What it answers with; by default the input. */
+  readonly answer?: (input: Tensor, parameters: NonNullable<ClientRequest['parameters']>) => Tensor;
+}
+
+export interface Tensor {
+  readonly shape: readonly number[];
+  readonly bytes: Uint8Array;
 }
 
 const tensorOf = (name: string, datatype: Datatype, ...shape: number[]): ClientTensorMetadata => ({
@@ -69,6 +80,8 @@ export class FakeTriton implements TensorClient {
   connectionEpoch = 1;
   version = '2.51.0';
   isLocal = true;
+  /** What the probe says. */
+  state: 'enabled' | 'disabled' | 'restricted' = 'enabled';
   uuids: readonly string[] | undefined;
   /** The answer waits for this. */
   gate: Promise<unknown> = Promise.resolve();
@@ -191,6 +204,11 @@ export class FakeTriton implements TensorClient {
     return { name: 'triton', version: this.version, extensions: [] };
   }
 
+  async sharedMemoryState(): Promise<'enabled' | 'disabled' | 'restricted'> {
+    await this.#control();
+    return this.state;
+  }
+
   async gpuUuids(): Promise<readonly string[] | undefined> {
     await this.#control();
     return this.uuids;
@@ -206,7 +224,15 @@ export class FakeTriton implements TensorClient {
     const { maxBatchSize = 0, decoupled = false, instanceKind = 'KIND_GPU' } = this.#model(model);
     await this.#control();
     const instanceGroups = [{ kind: instanceKind, gpus: [] }];
-    return { backend: 'fake', maxBatchSize, decoupled, instanceGroups, parameters: {} };
+    return {
+      backend: 'fake',
+      maxBatchSize,
+      decoupled,
+      instanceGroups,
+      parameters: {},
+      ...this.#model(model).config,
+      raw: this.#model(model).raw ?? {},
+    };
   }
 
   #model(model: string): FakeModel {
@@ -274,11 +300,13 @@ export class FakeTriton implements TensorClient {
       this.nextAnswer = undefined;
       await this.gate;
       if (refusal !== undefined) throw refusal;
-      const bytes =
+      const sent =
         'data' in input ? input.data.slice() : await (source as Region).bytes.read(input.byteOffset, input.byteLength);
-      if (target !== undefined) await target.bytes.write((output as ClientRegionRef).byteOffset, bytes);
       const { datatype } = input;
-      const shape = this.answerShape ?? input.shape;
+      const whole = { shape: input.shape, bytes: sent };
+      const { bytes, ...answer } = this.#model(model).answer?.(whole, request.parameters ?? {}) ?? whole;
+      if (target !== undefined) await writeOutput(target, outputName, output as ClientRegionRef, bytes);
+      const shape = this.answerShape ?? answer.shape;
       const answered = { name: outputName, datatype, shape, bytes: target === undefined ? bytes : new Uint8Array(0) };
       return { model, version: '1', id: request.id ?? '', outputs: [answered] };
     } finally {
@@ -304,6 +332,17 @@ export class FakeTriton implements TensorClient {
     region.users += 1;
     return region;
   }
+}
+
+/** Nothing is written when it does not fit. */
+async function writeOutput(region: Region, name: string, ref: ClientRegionRef, bytes: Uint8Array): Promise<void> {
+  if (bytes.byteLength > ref.byteLength) {
+    throw new FakeError(
+      'TRITON_INTERNAL',
+      `shared memory size specified with the request for output '${name}' (${ref.byteLength} bytes) should be at least ${bytes.byteLength} bytes to hold the results`,
+    );
+  }
+  await region.bytes.write(ref.byteOffset, bytes);
 }
 
 /** The object's bytes through its file, so that nothing depends on the pool's own mapping. */

@@ -1,12 +1,10 @@
-import { readdirSync, rmSync } from 'node:fs';
-import { EntryNames } from '../../src/names.js';
+import { removeEntries } from '../../src/index.js';
+import { stemOf, thisMaker } from '../../src/names.js';
 
-const stem = new EntryNames().next().split('.').slice(0, 5).join('.');
+const stem = stemOf(thisMaker());
 
 /** Whether a region or an entry in /dev/shm was made by this process. */
 export const ours = (name: string): boolean => name.startsWith(`${stem}.`);
 
-/** Removes this process's entries: of retired regions, which stay until a process ends in an orderly way. */
-export function removeOurEntries(): void {
-  for (const name of readdirSync('/dev/shm').filter(ours)) rmSync(`/dev/shm/${name}`);
-}
+/** Removes this process's entries: of retired regions, which are left to the next start. */
+export { removeEntries as removeOurEntries };

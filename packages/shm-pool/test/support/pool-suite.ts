@@ -32,6 +32,17 @@ export async function roundTrip(lease: Lease, value: number): Promise<void> {
   expect(await reply.output<'FP32'>('OUT').read()).toEqual(pattern(value));
 }
 
+/** A server forgets the regions of a pool, which is closed when `asked` is: what is asked about its idle slot. */
+export async function closeDuringRepair(server: FakeTriton, pool: TensorPool, asked: Promise<void>) {
+  const lease = await pool.acquire();
+  server.forgetRegions();
+  await roundTrip(lease, 1);
+  lease.release();
+  await asked;
+  const { unproven } = await pool.close({ timeoutMs: 0 });
+  return unproven;
+}
+
 export const code = (value: string) => expect.objectContaining({ code: value });
 
 export function describePool({ transport, makeServer, options: always = {} }: SuiteOptions): void {
@@ -120,9 +131,9 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
       const pool = await open();
       const lease = await pool.acquire();
       const block = lease.input('IN');
-      expect(() => block.write(new Float32Array(3))).toThrow(RangeError);
-      expect(() => block.read(new Float32Array(3))).toThrow(RangeError);
-      expect(() => block.read(new Uint8Array(ELEMENTS * 4) as never)).toThrow(TypeError);
+      await expect(block.write(new Float32Array(3))).rejects.toThrow(RangeError);
+      await expect(block.read(new Float32Array(3))).rejects.toThrow(RangeError);
+      await expect(block.read(new Uint8Array(ELEMENTS * 4) as never)).rejects.toThrow(TypeError);
       lease.release();
     });
 
@@ -155,7 +166,7 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
       expect(pool.stats.idle).toBe(2);
       expect(() => lease.input('IN')).toThrow(code('ERR_LEASE_RELEASED'));
       expect(() => block.memory).toThrow(code('ERR_LEASE_RELEASED'));
-      expect(() => block.write(pattern(1))).toThrow(code('ERR_LEASE_RELEASED'));
+      await expect(block.write(pattern(1))).rejects.toThrow(code('ERR_LEASE_RELEASED'));
       expect(() => block.hold(Promise.resolve())).toThrow(code('ERR_LEASE_RELEASED'));
       await expect(lease.infer()).rejects.toThrow(code('ERR_LEASE_RELEASED'));
     });
@@ -378,7 +389,7 @@ export function describePool({ transport, makeServer, options: always = {} }: Su
       const message = 'Expected object for options but received null of type object';
       await expect(pool.acquire(none)).rejects.toThrow(message);
       await expect(pool.run(() => undefined, none)).rejects.toThrow(message);
-      expect(() => pool.close(none)).toThrow(message);
+      await expect(pool.close(none)).rejects.toThrow(message);
       expect(() => installShutdown(pool, none)).toThrow(message);
       expect(pool.stats).toMatchObject({ idle: 1, leased: 0 });
       expect(pool.closed).toBe(false);

@@ -3,15 +3,19 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type PoolOptions, TensorPool } from '../../src/index.js';
+import { type PoolOptions, type Retirement, TensorPool } from '../../src/index.js';
 import { FakeError, type FakeTriton } from './fake-triton.js';
 import { ours, removeOurEntries } from './names.js';
 import { code, gate, pattern, roundTrip, type SuiteOptions } from './pool-suite.js';
+import { warningsWith } from './warnings.js';
+
+let named = 0;
 
 export function describeRegions({ transport, makeServer, options = {} }: SuiteOptions): void {
   describe(`regions of a pool on '${transport}'`, () => {
     let server: FakeTriton;
     let pool: TensorPool | undefined;
+    const system = transport === 'system';
 
     beforeEach(() => {
       server = makeServer();
@@ -70,27 +74,92 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
         const [name] = server.regionNames;
         const { finish } = await lose(opened);
         const [event] = await retired;
-        expect(event).toMatchObject({ region: name });
+        const { region, reason } = event as { region: string; reason: string };
+        expect(event).toEqual({ region: name, reason: expect.stringContaining(version), keptBytes: 2048 });
         expect(server.calls.unregister).toBe(0);
         await opened.run((lease) => roundTrip(lease, 2));
         expect(opened.stats).toMatchObject({ size: 1, retired: 1 });
         finish();
-        expect((await opened.close()).unproven).toEqual([event]);
+        expect((await opened.close()).unproven).toEqual([{ region, reason }]);
       },
     );
 
-    test('a server that does not know the region proves nothing: retired, and replaced within a limit', async () => {
-      const opened = await open(2);
-      for (let round = 1; round <= 4; round += 1) {
-        const retired = once(opened, 'retire');
-        const { finish } = await lose(opened);
-        server.forgetRegions();
-        await retired;
-        finish();
-        await expect.poll(() => opened.stats.quarantined).toBe(0);
-        expect(opened.stats).toMatchObject({ retired: round, size: Math.min(2, 4 - round) });
-      }
-      await expect(opened.acquire()).rejects.toThrow(code('ERR_POOL_EXHAUSTED'));
+    /** A slot that is lost to a server which does not know its region afterwards. */
+    async function forget(from: TensorPool): Promise<Retirement> {
+      const retired = once(from, 'retire');
+      const { finish } = await lose(from);
+      server.forgetRegions();
+      const [event] = await retired;
+      finish();
+      await expect.poll(() => from.stats.quarantined).toBe(0);
+      return event as Retirement;
+    }
+
+    if (system) {
+      test.for(['2.48.0', '2.51.0'])(
+        'server %s: an object that it does not know any more is let go here, and replaced without end',
+        async (version) => {
+          server.version = version;
+          const entries = readdirSync('/dev/shm').filter(ours).length;
+          const opened = await open(2, { maxRetired: 0 });
+          for (let round = 1; round <= 6; round += 1) {
+            expect(await forget(opened)).toMatchObject({ keptBytes: 0 });
+            expect(opened.stats).toMatchObject({ retired: round, size: 2, idle: 2 });
+            expect(readdirSync('/dev/shm').filter(ours)).toHaveLength(entries + 2);
+          }
+          await opened.run((lease) => roundTrip(lease, 2));
+          expect((await opened.close()).unproven).toHaveLength(6);
+          expect(readdirSync('/dev/shm').filter(ours)).toHaveLength(entries);
+        },
+      );
+    } else {
+      test('device memory that is not proven free is kept, and replaced within a limit', async () => {
+        const opened = await open(2);
+        for (let round = 1; round <= 4; round += 1) {
+          expect(await forget(opened)).toMatchObject({ keptBytes: 2048 });
+          expect(opened.stats).toMatchObject({ retired: round, size: Math.min(2, 4 - round) });
+        }
+        await expect(opened.acquire()).rejects.toThrow(code('ERR_POOL_EXHAUSTED'));
+      });
+
+      test('the limit is maxRetired, and a pool that got smaller says so', async () => {
+        // The same sentence is said once in a process.
+        named += 1;
+        const name = `no more ${named}`;
+        const warnings = warningsWith(`Pool '${name}' is`);
+        const opened = await open(2, { maxRetired: 0, name });
+        await forget(opened);
+        expect(opened.stats).toMatchObject({ retired: 1, size: 1 });
+        await forget(opened);
+        await expect(opened.acquire()).rejects.toThrow(code('ERR_POOL_EXHAUSTED'));
+        await opened.close();
+        await expect.poll(() => warnings.length).toBeGreaterThan(0);
+        expect(warnings[0]?.code).toBe('ZEROHOP_SLOT_LOST');
+        expect(warnings[0]?.message).toMatch(/ slots? smaller: more than 0 regions .*\(maxRetired\)$/);
+      });
+    }
+
+    test('a server that goes down under every slot: one warning that counts them, an event for each', async () => {
+      const warnings = warningsWith(`Pool 'crash on ${transport}'`);
+      const opened = await open(16, { name: `crash on ${transport}` });
+      const retired: Retirement[] = [];
+      opened.on('retire', (retirement) => retired.push(retirement));
+      const answer = gate();
+      server.gate = answer.opened;
+      const leases = await Promise.all(Array.from({ length: 16 }, () => opened.acquire()));
+      const replies = Promise.allSettled(leases.map((lease) => lease.infer()));
+      server.loseConnection();
+      expect((await replies).every(({ status }) => status === 'rejected')).toBe(true);
+      server.forgetRegions();
+      await expect.poll(() => retired.length).toBe(16);
+      answer.open();
+      await expect.poll(() => opened.stats).toMatchObject({ size: 16, idle: 16, retired: 16 });
+      await opened.close();
+      await new Promise((resolve) => setImmediate(resolve));
+      expect(warnings).toHaveLength(1);
+      const memory = system ? 'the memory was freed here' : `${16 * 2048} bytes are kept until the process ends`;
+      expect(warnings[0]?.message).toContain(`gave up 16 regions, the first ${retired[0]?.region} (${memory})`);
+      expect(new Set(retired.map(({ region }) => region)).size).toBe(16);
     });
 
     test('a server that is away: the lost slot waits for it', async () => {
@@ -184,8 +253,6 @@ export function describeRegions({ transport, makeServer, options = {} }: SuiteOp
       // Those of the tests before that had to be retired stay until the process ends.
       expect(readdirSync('/dev/shm').filter(ours)).toEqual(before);
     });
-
-    const system = transport === 'system';
 
     test.for(['before', 'after', 'never'] as const)(
       "an opening that is aborted leaves nothing, the server's answer to the register coming %s the cleaning up",

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { reap, TensorPool } from '../../src/index.js';
 import { parseEntry } from '../../src/names.js';
 
+const ender = fileURLToPath(new URL('../fixtures/ender.mjs', import.meta.url));
 const holder = fileURLToPath(new URL('../fixtures/holder.mjs', import.meta.url));
 
 describeTier('triton', 'the end of a process', () => {
@@ -63,6 +64,24 @@ describeTier('triton', 'the end of a process', () => {
     expect(await regions(process.pid)).toEqual(mine);
     await pool.close();
   });
+
+  test.for(['exit', 'throw', 'worker'])(
+    'an end without a close (%s) leaves what the next opening removes',
+    async (how) => {
+      const child = spawn(process.execPath, [ender, sharedTriton().grpcUrl, how], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+      });
+      const { pid = 0 } = child;
+      onTestFinished(() => void child.kill('SIGKILL'));
+      await (how === 'worker' ? once(child.stdout, 'data') : once(child, 'exit'));
+      expect(entries(pid)).toHaveLength(2);
+      expect(await regions(pid)).toHaveLength(2);
+      await using pool = await TensorPool.open(client, { model: 'identity_64', slots: 1, transport: 'system' });
+      expect(pool.closed).toBe(false);
+      expect(await regions(pid)).toEqual([]);
+      expect(entries(pid)).toEqual([]);
+    },
+  );
 
   test.for<NodeJS.Signals>(['SIGINT', 'SIGTERM'])('%s with installShutdown leaves nothing', async (signal) => {
     const child = await startHolder('shutdown');

@@ -1,15 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { expect, test } from 'vitest';
-import {
-  EntryNames,
-  entryOfRegion,
-  makerState,
-  parseEntry,
-  regionName,
-  startTicksOf,
-  thisMaker,
-} from '../../src/names.js';
+import { expect, onTestFinished, test } from 'vitest';
+import { EntryNames, entryOfRegion, makerState, parseEntry, regionName, statOf, thisMaker } from '../../src/names.js';
 
 test('an entry says who made it, and a region leads to its entry', () => {
   const names = new EntryNames();
@@ -42,10 +34,20 @@ test('a maker is gone when its process is, also when the id is in use again', as
   expect(makerState({ ...self, startTicks: '1' })).toBe('gone');
   const child = spawn(process.execPath, ['-e', 'process.stdin.resume()']);
   const pid = child.pid ?? 0;
-  const maker = { ...self, pid, startTicks: startTicksOf(pid) ?? '' };
+  const maker = { ...self, pid, startTicks: statOf(pid)?.startTicks ?? '' };
   expect(makerState(maker)).toBe('alive');
   child.kill('SIGKILL');
   await once(child, 'exit');
+  expect(makerState(maker)).toBe('gone');
+});
+
+test('a maker that has ended is gone, also while its parent does not wait for it', async () => {
+  const parent = spawn('sh', ['-c', 'sleep 0.1 & echo $!; exec sleep 60'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  onTestFinished(() => void parent.kill());
+  const pid = Number(await once(parent.stdout, 'data'));
+  const maker = { ...thisMaker(), pid, startTicks: statOf(pid)?.startTicks ?? '' };
+  await expect.poll(() => statOf(pid)?.ended).toBe(true);
+  expect(statOf(pid)?.startTicks).toBe(maker.startTicks);
   expect(makerState(maker)).toBe('gone');
 });
 

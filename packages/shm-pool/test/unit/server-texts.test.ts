@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import {
   countsRegionUsers,
+  isQueueRefusal,
   isTimeout,
   isUnreachable,
   missingRegion,
@@ -18,7 +19,8 @@ test('the texts of real servers lead to codes', () => {
   expect(code('cuda', new Error("failed to register CUDA shared memory region: 'x', GPUs not supported"))).toBe(
     'ERR_CUDA_UNAVAILABLE',
   );
-  expect(code('cuda', new Error('failed to register shared memory region: invalid args'))).toBe('ERR_SHM_REFUSED');
+  expect(code('cuda', new Error('failed to register shared memory region: invalid args'))).toBe('ERR_IPC_REFUSED');
+  expect(code('system', new Error('failed to register shared memory region: invalid args'))).toBe('ERR_SHM_REFUSED');
   const restricted = coded(
     'TRITON_UNAVAILABLE',
     "This protocol is restricted, expecting header 'triton-grpc-protocol-k'",
@@ -38,6 +40,18 @@ test('no answer in time says as little about what the server did as no connectio
   expect(isTimeout(coded('TRITON_UNAVAILABLE', 'connect ECONNREFUSED'))).toBe(false);
 });
 
+test("a model's queue that refuses a request is an answer, although its status is that of a lost connection", () => {
+  for (const text of ['Request timeout expired', '[request id: q] Exceeds maximum queue size']) {
+    for (const refusal of [coded(14, text), coded('TRITON_UNAVAILABLE', `in ensemble 'e', ${text}`)]) {
+      expect(isQueueRefusal(refusal)).toBe(true);
+      expect(isUnreachable(refusal)).toBe(false);
+    }
+  }
+  const gone = coded('TRITON_UNAVAILABLE', 'connect ECONNREFUSED');
+  expect(isQueueRefusal(gone)).toBe(false);
+  expect(isUnreachable(gone)).toBe(true);
+});
+
 test('a refused request names its region, an output its size', () => {
   expect(missingRegion(new Error("Unable to find shared memory region: 'a.1'"))).toBe('a.1');
   expect(missingRegion(Object.assign(coded('TRITON_NOT_FOUND', 'gone'), { region: 'b' }))).toBe('b');
@@ -45,6 +59,9 @@ test('a refused request names its region, an output its size', () => {
   const text =
     "shared memory size specified with the request for output 'OUTPUT0' (16 bytes) should be at least 64 bytes to hold the results";
   expect(tooSmallOutput(new Error(text))).toEqual({ output: 'OUTPUT0', byteLength: 64 });
+  // Triton takes any name.
+  const odd = text.replace('OUTPUT0', "it's\nodd");
+  expect(tooSmallOutput(new Error(odd))).toEqual({ output: "it's\nodd", byteLength: 64 });
 });
 
 test('servers from 2.50 on count users of regions; unknown versions are not trusted', () => {
