@@ -103,6 +103,8 @@ function grpcUrl(text: string): string {
   const url = text.includes('://') || text.startsWith('unix:') ? text : `grpc://${text}`;
   try {
     // It connects to nothing before it is asked something, and is the one to say which addresses there are.
+    // What goes on in shared memory is proven on one gRPC connection.
+    if (!/^(?:grpc|unix):/i.test(url)) throw new TypeError('another scheme');
     void new TritonClient(url).close();
   } catch {
     throw new InvalidArgumentError('Expected a gRPC address such as grpc://localhost:8001 or unix:/path.');

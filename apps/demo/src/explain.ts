@@ -36,10 +36,12 @@ export function modelUnread(url: string, cause: unknown): unknown {
 
 /** For a pool that could not be opened. */
 export function poolUnopened(cause: unknown, { model, serverLog }: Pick<Context, 'model' | 'serverLog'>): unknown {
-  switch (codeOf(cause) ?? '') {
+  const code = codeOf(cause) ?? '';
+  switch (code) {
+    case 'ERR_IPC_REFUSED':
     case 'ERR_SHM_REFUSED':
       return new CliError(
-        'ERR_SHM_REFUSED',
+        code,
         `The server can't use the memory of this run, look at ${serverLog()} or choose another --transport: ${sentenceOf(cause)}`,
         { cause },
       );

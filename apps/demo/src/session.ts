@@ -1,6 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { availability } from '@zerohop/cuda-native';
 import { startTriton } from '@zerohop/local-triton';
+import { removeEntries } from '@zerohop/shm-pool';
 import { Cleanup } from './cleanup.js';
 import type { DetectOptions } from './cli.js';
 import { CliError, codeOf } from './errors.js';
@@ -82,6 +83,12 @@ async function startLocal(
     onProgress,
   });
   const log = new ServerLog();
+  // No server knows this run's regions once its own has ended, which it does with this process at the latest.
+  process.on('exit', removeEntries);
+  cleanup.defer(() => {
+    process.off('exit', removeEntries);
+    removeEntries();
+  });
   cleanup.defer(async () => {
     await triton.stop();
     log.keep(triton.logTail(400));

@@ -11,7 +11,7 @@ const rows = [...page.matchAll(/^\| `([A-Z_]+)`( \*)? \|/gm)].map(([, code = '',
   star: star !== undefined,
 }));
 
-/** Codes as the sources write them: in single quotes. */
+/** Codes as the sources write them: in single quotes, and in double quotes in C++. */
 function codesInSources(): string[] {
   const sources = [
     ...readdirSync(join(repositoryRoot, 'packages')).map((name) => join(repositoryRoot, 'packages', name, 'src')),
@@ -25,6 +25,11 @@ function codesInSources(): string[] {
       const text = readFileSync(join(folder, file), 'utf8');
       for (const [, code = ''] of text.matchAll(/'((?:ERR|TRITON|ZEROHOP)_[A-Z_]+|CUDA_CLEANUP)'/g)) codes.add(code);
     }
+  }
+  const native = join(repositoryRoot, 'packages', 'cuda-native', 'native', 'src');
+  for (const file of readdirSync(native, { recursive: true, encoding: 'utf8' })) {
+    if (!file.endsWith('.cc')) continue;
+    for (const [, code = ''] of readFileSync(join(native, file), 'utf8').matchAll(/"(ERR_[A-Z_]+)"/g)) codes.add(code);
   }
   return [...codes].sort();
 }

@@ -28,6 +28,7 @@ describe('in words for the command line', () => {
 
   it.each([
     ['ERR_GPU_MISMATCH', /--metrics-url, or use --transport system\.$/],
+    ['ERR_IPC_REFUSED', /look at LOG or choose another --transport: words of ERR_IPC_REFUSED\.$/],
     ['ERR_SHM_REFUSED', /look at LOG or choose another --transport: words of ERR_SHM_REFUSED\.$/],
     ['ERR_SHM_RESTRICTED', /allow them with its --grpc-restricted-protocol, or use --transport bytes\.$/],
     ['ERR_SHM_SYSTEM', /\/dev\/shm \(words of .*\); give it write permission there .* use --transport bytes\.$/],

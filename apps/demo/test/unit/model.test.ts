@@ -17,6 +17,8 @@ function serving(inputs: Tensors, outputs: Tensors, decoupled = false): ModelCli
       decoupled,
       instanceGroups: [],
       parameters: { labels: 'a,b,c,d' },
+      optionalInputs: [],
+      raw: {},
     }),
     repositoryIndex: async () => [],
   };
