@@ -5,5 +5,21 @@ import { base } from '../tsup.base.ts';
 export default defineConfig({
   ...base,
   dts: false,
-  entry: ['src/transports.ts', 'src/measure.ts', 'src/thousand.ts', 'src/report.ts'],
+  entry: [
+    'src/transports.ts',
+    'src/measure.ts',
+    'src/thousand.ts',
+    'src/report.ts',
+    'src/client.ts',
+    'src/client/measure.ts',
+    'src/cuda.ts',
+    'src/cuda/ours.ts',
+    'src/cuda/loop-delay.ts',
+    'src/cycles.ts',
+    'src/soak.ts',
+    'src/pool.ts',
+    'src/pool/figures.ts',
+    'src/devserver.ts',
+    'src/devserver/serve.ts',
+  ],
 });

@@ -10,8 +10,14 @@ export interface LoopOptions {
   readonly minRequests: number;
 }
 
-/** Keeps `inFlight` requests going, each begun as soon as the one before it is done, and times every one. */
-export async function measureLoop(request: () => Promise<unknown>, options: LoopOptions): Promise<Measurement> {
+type Request = () => Promise<unknown>;
+
+/**
+ * Keeps `inFlight` requests going, each begun as soon as the one before it is done, and times every one.
+ *
+ * @param request - one for all, or one for each in flight
+ */
+export async function measureLoop(request: Request | readonly Request[], options: LoopOptions): Promise<Measurement> {
   await keepGoing(request, { ...options, durationMs: options.warmUpMs, minRequests: 1 }, []);
   const latencies: number[] = [];
   const cpuBefore = process.cpuUsage();
@@ -29,9 +35,13 @@ export async function measureLoop(request: () => Promise<unknown>, options: Loop
   };
 }
 
-async function keepGoing(request: () => Promise<unknown>, options: LoopOptions, latencies: number[]): Promise<void> {
+async function keepGoing(
+  requests: Request | readonly Request[],
+  options: LoopOptions,
+  latencies: number[],
+): Promise<void> {
   const end = performance.now() + options.durationMs;
-  const worker = async () => {
+  const worker = async (request: Request) => {
     let now = performance.now();
     for (let i = 0; i < options.minRequests || now < end; i++) {
       await request();
@@ -40,5 +50,6 @@ async function keepGoing(request: () => Promise<unknown>, options: LoopOptions, 
       latencies.push(now - then);
     }
   };
-  await Promise.all(Array.from({ length: options.inFlight }, worker));
+  const of = (i: number) => (typeof requests === 'function' ? requests : (requests[i] as Request));
+  await Promise.all(Array.from({ length: options.inFlight }, (_, i) => worker(of(i))));
 }

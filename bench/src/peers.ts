@@ -20,8 +20,11 @@ export const perfAnalyzer = () =>
   find('ZEROHOP_PERF_ANALYZER', ['peers/bin/perf_analyzer', '.zerohop/peers/bin/perf_analyzer']);
 export const peersPython = () => find('ZEROHOP_PEERS_PYTHON', ['peers/bin/python', '.zerohop/peers/bin/python']);
 
+/** What the peers need of a measurement. */
+type PeerSpec = Omit<MeasureSpec, 'client' | 'work'> & { readonly httpUrl?: string };
+
 /** NVIDIA's C++ load generator, synchronous calls, inputs written once, for as long as ours is measured. */
-export async function measurePerfAnalyzer(spec: MeasureSpec, timeoutMs: number): Promise<Measurement> {
+export async function measurePerfAnalyzer(spec: PeerSpec, timeoutMs: number): Promise<Measurement> {
   const scratch = mkdtempSync(join(tmpdir(), 'zerohop-bench-'));
   try {
     const csv = join(scratch, 'report.csv');
@@ -60,9 +63,19 @@ export function parseReport(csv: string, summary: string): Measurement {
   };
 }
 
+/** What python_client.py is told beside what the others are. */
+export type PythonSpec = PeerSpec & { readonly protocol?: 'grpc' | 'http'; readonly look?: boolean };
+
 /** NVIDIA's Python client, one request in flight. */
-export async function measurePython(spec: MeasureSpec, timeoutMs: number): Promise<Measurement> {
+export async function measurePython(spec: PythonSpec, timeoutMs: number): Promise<Measurement> {
   const script = join(ROOT, 'bench', 'peers', 'python_client.py');
+  const stdout = await runProgram(peersPython(), [script, JSON.stringify(spec)], { timeoutMs });
+  return JSON.parse(stdout) as Measurement;
+}
+
+/** NVIDIA's Python client as its shared-memory examples use it: regions of its own for every request. */
+export async function measurePythonExamples(spec: PeerSpec, timeoutMs: number): Promise<Measurement> {
+  const script = join(ROOT, 'bench', 'peers', 'python_examples.py');
   const stdout = await runProgram(peersPython(), [script, JSON.stringify(spec)], { timeoutMs });
   return JSON.parse(stdout) as Measurement;
 }

@@ -1,14 +1,24 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startTriton } from '@zerohop/local-triton';
+import { removeEntries } from '@zerohop/shm-pool';
 import type { ServerTimes } from './results.js';
 
 /** The top of the clone (or of an unpacked bundle), from src/ and from dist/. */
 export const ROOT = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
-const BENCH = join(ROOT, 'bench');
+/** The bench's model repository. */
+export const MODELS = join(ROOT, 'bench', 'models');
 
 /** A Python model grows to about 101 MB of /dev/shm once a 4K tensor has passed. */
 const PYTHON_MODEL_BYTES = 110 * 2 ** 20;
+
+/** Builds the native backend where that is not done, and gives its folder. */
+export async function buildFolder(): Promise<string> {
+  const { buildBackend } = (await import(new URL('../backend/build.mjs', import.meta.url).href)) as {
+    buildBackend(): Promise<string>;
+  };
+  return buildBackend();
+}
 
 export interface BenchServer {
   readonly grpcUrl: string;
@@ -18,27 +28,37 @@ export interface BenchServer {
   stop(): Promise<void>;
 }
 
-/** Starts a server with the models named, on the native backend and the wheel's Python backend. */
+/**
+ * Starts a server with the models named, on the native backend and the wheel's Python backend.
+ *
+ * @param socket - gRPC on this unix socket (the server appends its port) instead of TCP
+ */
 export async function startBenchServer(
   models: readonly string[],
   onProgress?: (message: string) => void,
+  socket?: string,
 ): Promise<BenchServer> {
-  const { buildBackend } = (await import(new URL('../backend/build.mjs', import.meta.url).href)) as {
-    buildBackend(): Promise<string>;
-  };
-  const backend = await buildBackend();
+  const backend = await buildFolder();
+  // No server knows this process's regions once its own has ended, which it does with the process at the latest.
+  process.on('exit', removeEntries);
   const server = await startTriton({
-    modelRepository: join(BENCH, 'models'),
+    modelRepository: MODELS,
     models,
     backendDirectories: [backend],
     shmByteLength: 64 * 2 ** 20 + models.filter((model) => model.startsWith('py_')).length * PYTHON_MODEL_BYTES,
     ...(onProgress && { onProgress }),
+    // The last one counts.
+    ...(socket !== undefined && { args: [`--grpc-address=unix:${socket}`] }),
   });
   return {
-    grpcUrl: server.grpcUrl,
+    grpcUrl: socket === undefined ? server.grpcUrl : `unix:${socket}:${new URL(server.grpcUrl).port}`,
     httpUrl: server.httpUrl,
     pid: server.pid,
-    stop: () => server.stop(),
+    stop: async () => {
+      await server.stop();
+      process.off('exit', removeEntries);
+      removeEntries();
+    },
   };
 }
 

@@ -21,3 +21,31 @@ export function spread(values: readonly number[]): Spread {
   const high = sorted[Math.floor(sorted.length / 2)] ?? low;
   return { median: (low + high) / 2, min: percentile(sorted, Number.MIN_VALUE), max: percentile(sorted, 1) };
 }
+
+export interface Interval {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * The median with a confidence interval of at least 95 % from order statistics, which asks nothing of the distribution:
+ * the k-th least and k-th greatest value enclose the true median unless fewer than k values lie on one side of it, a
+ * binomial count. Fewer than 6 values can't give 95 %: the interval is then infinite.
+ */
+export function medianInterval(values: readonly number[]): Interval {
+  const sorted = Float64Array.from(values).sort();
+  const { median } = spread(values);
+  const n = sorted.length;
+  let below = 0;
+  let probability = 0.5 ** n;
+  let k = 0;
+  // Two tails of P(X < k) <= 2.5 % each, X binomial (n, 1/2).
+  while (below + probability <= 0.025) {
+    below += probability;
+    probability *= (n - k) / (k + 1);
+    k += 1;
+  }
+  if (k === 0) return { median, low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
+  return { median, low: sorted[k - 1] as number, high: sorted[n - k] as number };
+}

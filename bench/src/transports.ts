@@ -130,6 +130,7 @@ async function main(): Promise<void> {
   const server = await openServer(tables.map((table) => table.model));
   try {
     const outcome = await runRounds(cases, {
+      nameOf: caseName,
       roundsOf: (c) => (chosen.get(c.table) ?? 0) + (isGoal(c) ? GOAL_ROUNDS : 0),
       timeLimitMs: Number(options['time-limit']) * 1000,
       measure: (c) => measure(c, server, durationMs),

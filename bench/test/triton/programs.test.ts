@@ -88,6 +88,31 @@ describeTier(
       await expectNothingLeft(before, { belongs: (name) => name.includes(`.${running.child.pid}.`) });
     });
 
+    test.each([
+      ['requests', ['--count', '3000'], { answer: 2910, aborted: 30, TRITON_NOT_FOUND: 60 }],
+      ['connections', ['--count', '60'], { answer: 60 }],
+    ])('soak: %s, all answered as they must be, and nothing grown', async (kind, options, counts) => {
+      const out = scratchFile('soak.json');
+      await promisify(execFile)(
+        ...tied(process.execPath, ['--expose-gc', program('soak'), '--kind', kind, '--out', out, ...options]),
+      );
+      const results = JSON.parse(readFileSync(out, 'utf8'));
+      expect(results).toMatchObject({ kind: `soak-${kind}`, counts, problems: [] });
+    });
+
+    test('soak: a server killed and started again leaves no request without an end', async () => {
+      const out = scratchFile('soak.json');
+      await promisify(execFile)(
+        ...tied(process.execPath, [
+          ...['--expose-gc', program('soak'), '--kind', 'restarts', '--count', '1', '--every', '2000', '--out', out],
+        ]),
+      );
+      const { counts, problems } = JSON.parse(readFileSync(out, 'utf8'));
+      expect(problems).toEqual([]);
+      expect(counts.answer).toBeGreaterThan(0);
+      expect(Object.keys(counts).length).toBeGreaterThan(1);
+    });
+
     test('thousand: 16 KiB kept in each request is growth', async ({ signal }) => {
       const running = run(['--import', preload('leak'), program('thousand'), '--counts', 'system=1000'], signal);
       await expect(running).rejects.toMatchObject({
@@ -109,13 +134,14 @@ describeTier(
         child.once('exit', (code) => resolve(code));
       });
       const ours = () => readdirSync('/dev/shm').filter((name) => name.includes(`.${child.pid}.`));
-      await expect.poll(ours, { timeout: 60_000 }).not.toEqual([]);
+      // Interrupted as early as can be: while it opens.
+      await expect.poll(ours, { timeout: 60_000, interval: 1 }).not.toEqual([]);
       child.kill('SIGINT');
       expect(await ended).toBe(130);
       expect(ours()).toEqual([]);
       const server = /Triton server \(pid (\d+)\)/.exec(said)?.[1];
       expect(server).toBeDefined();
-      await expect.poll(() => existsSync(`/proc/${server}`), { timeout: 15_000 }).toBe(false);
+      await expect.poll(() => existsSync(`/proc/${server}/exe`), { timeout: 15_000 }).toBe(false);
     });
 
     test.each([

@@ -12,6 +12,7 @@ describe('runRounds', () => {
   test('measures every case once a round, beginning with another one each time', async () => {
     const order: Case[] = [];
     const outcome = await runRounds(cases, {
+      nameOf: caseName,
       ...noLimit,
       roundsOf: () => 2,
       measure: (c) => {
@@ -26,6 +27,7 @@ describe('runRounds', () => {
 
   test('measures a case as often as it wants', async () => {
     const outcome = await runRounds(cases, {
+      nameOf: caseName,
       ...noLimit,
       roundsOf: (c) => (c === cases[0] ? 3 : 1),
       measure: () => Promise.resolve(figures),
@@ -36,6 +38,7 @@ describe('runRounds', () => {
   test('gives a case up at its first failure, and keeps the reason', async () => {
     let tries = 0;
     const outcome = await runRounds(cases, {
+      nameOf: caseName,
       ...noLimit,
       roundsOf: () => 3,
       measure: (c) => {
@@ -50,6 +53,7 @@ describe('runRounds', () => {
 
   test('begins no round that would not end within the limit', async () => {
     const outcome = await runRounds(cases, {
+      nameOf: caseName,
       roundsOf: () => 5,
       timeLimitMs: 0,
       onProgress: () => {},
