@@ -139,11 +139,15 @@ const CONNECTION_LOST = /connection dropped|stream removed|GOAWAY|socket closed|
 /** What `UNAVAILABLE` says when there was no connection to begin with. */
 const NOT_CONNECTED = /no connection established|name resolution failed|ECONNREFUSED|ENOENT|failed to connect/i;
 
+/** How grpc-js begins what it says of a call whose stream ended without a status, as that of a dying server may. */
+const STREAM_ENDED = /^Received RST_STREAM with code \d/;
+
 /** The code of a gRPC status; its text decides between a busy server and a lost connection. */
 export function codeOfStatus(status: number, details: string): TritonErrorCode {
   if (status === Status.UNAVAILABLE && CONNECTION_LOST.test(details) && !NOT_CONNECTED.test(details)) {
     return 'TRITON_CONNECTION_LOST';
   }
+  if (status === Status.INTERNAL && STREAM_ENDED.test(details)) return 'TRITON_CONNECTION_LOST';
   return CODES[status] ?? 'TRITON_UNKNOWN';
 }
 

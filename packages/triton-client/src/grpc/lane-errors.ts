@@ -22,7 +22,10 @@ export function errorOfEnd(request: RequestNames, url: string, status: StatusObj
     const text = `Triton at ${url} ended the stream without an answer`;
     return requestError(request, 'TRITON_CONNECTION_LOST', text, fields);
   }
-  if (status.code === Status.UNAVAILABLE && !status.details.includes('restricted')) {
+  const isLost =
+    codeOfStatus(status.code, status.details) === 'TRITON_CONNECTION_LOST' ||
+    (status.code === Status.UNAVAILABLE && !status.details.includes('restricted'));
+  if (isLost) {
     const text = `the connection to Triton at ${url} was lost before the answer: ${status.details}`;
     return requestError(request, 'TRITON_CONNECTION_LOST', text, fields);
   }

@@ -85,6 +85,16 @@ describe('errors on a lane', () => {
     expect(end(12, 'unknown method').code).toBe('TRITON_UNIMPLEMENTED');
     expect(end(8, 'Bandwidth exhausted').code).toBe('TRITON_RESOURCE_EXHAUSTED');
   });
+
+  test.each([
+    'Received RST_STREAM with code 0 (Call ended without gRPC status)',
+    'Received RST_STREAM with code 2 (Internal server error)',
+    'Received RST_STREAM with code 2 triggered by internal client error: write EPIPE',
+  ])('%s: no word of the server', (details) => {
+    const status = { code: 13, details, metadata: new Metadata() };
+    expect(errorOfEnd(REQUEST, URL, status)).toMatchObject({ code: 'TRITON_CONNECTION_LOST', grpcStatus: 13, details });
+    expect(errorOfStatus(status, { method: 'M', address: URL }).code).toBe('TRITON_CONNECTION_LOST');
+  });
 });
 
 describe('errors of unary calls', () => {
