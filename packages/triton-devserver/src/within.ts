@@ -3,10 +3,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** What a timer of node takes; it ends a longer one at once. */
 export const LONGEST_MS: number = 2 ** 31 - 1;
 
-/** Resolves when `work` has ended, or after `ms`, which alone keep no process alive. Rejects if `work` does, in time. */
+/** Resolves when `work` has ended, or after `ms`, which keep the process alive. Rejects if `work` does, in time. */
 export async function within(ms: number, work: Promise<unknown>): Promise<void> {
   const over = new AbortController();
-  const late = pause(Math.min(ms, LONGEST_MS), undefined, { signal: over.signal, ref: false }).catch(() => undefined);
+  const late = pause(Math.min(ms, LONGEST_MS), undefined, { signal: over.signal }).catch(() => undefined);
   try {
     await Promise.race([work, late]);
   } finally {

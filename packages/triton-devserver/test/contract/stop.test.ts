@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect, onTestFinished, test } from 'vitest';
 import { Exchange } from '../../src/http/exchange.js';
 import { plainErrorReply } from '../../src/http/reply.js';
@@ -28,6 +31,33 @@ test('stop: a model that does not close is not waited for beyond the exit timeou
   });
   await server.stop();
   expect(server.stopped).toBe(true);
+});
+
+test('stop: a process in which nothing else goes on does not end before it', async () => {
+  const built = (name: string) =>
+    JSON.stringify(fileURLToPath(new URL(`../../../${name}/dist/index.js`, import.meta.url)));
+  const program = `
+    const { DevServer } = await import(${built('triton-devserver')});
+    const { TritonClient } = await import(${built('triton-client')});
+    const one = { data_type: 'TYPE_INT32', dims: [1] };
+    const config = { input: [{ name: 'X', ...one }], output: [{ name: 'Y', ...one }] };
+    for (let round = 0; round < 10; round += 1) {
+      let begun = false;
+      const execute = () => {
+        begun = true;
+        return new Promise(() => {});
+      };
+      const server = await DevServer.start({ exitTimeoutMs: 20, models: { m: { config, execute } } });
+      const client = new TritonClient(server.grpcUrl);
+      const inputs = { X: { datatype: 'INT32', shape: [1], data: new Uint8Array(4) } };
+      client.infer('m', { inputs }, round % 2 === 0 ? {} : { headers: { unary: 'yes' } }).catch(() => {});
+      while (!begun) await new Promise((resolve) => setTimeout(resolve, 1));
+      await server.stop();
+      await client.close();
+    }
+    console.log('stopped');`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program]);
+  expect(stdout).toBe('stopped\n');
 });
 
 test('an exit timeout longer than a timer takes is no timeout of a moment', async () => {
