@@ -137,10 +137,12 @@ export class Ledger {
     }
   }
 
-  /** The pool says that it has given up the memory of that region. */
-  retired(name: string): void {
+  /** The pool says that it has given up the memory of that region. Whether a request on it had no answer. */
+  retired(name: string): boolean {
     const place = this.#registrations.get(name)?.place;
-    if (place !== undefined) place.retired = true;
+    if (place === undefined) return false;
+    place.retired = true;
+    return isUnanswered(place) && !place.proven;
   }
 
   /** A call that is about to go out, for a caller's request if it is one. */

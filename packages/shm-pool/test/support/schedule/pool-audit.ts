@@ -11,10 +11,13 @@ export class PoolAudit {
   readonly #ledger: Ledger;
   readonly #slots: number;
   readonly #resizes: Resizes;
+  readonly #mayBeAway: () => boolean;
   #pool: TensorPool | undefined;
   #before: PoolStats | undefined;
   /** Names of regions that closed pools could not prove free, in this schedule or before. */
   readonly #unproven: Set<string>;
+  /** Retired regions that no request was to use: the server could not say that it had let go of them. */
+  #retiredUnused = 0;
   /** Of the retired regions, how many have their memory still. */
   #kept = 0;
   #keptBefore = 0;
@@ -26,11 +29,13 @@ export class PoolAudit {
   /**
    * @param slots - how many each pool is opened with
    * @param before - names of regions that the server has before the first pool
+   * @param mayBeAway - whether the server can't be reached, or could not a moment ago
    */
-  constructor(ledger: Ledger, slots: number, resizes: Resizes, before: readonly string[]) {
+  constructor(ledger: Ledger, slots: number, resizes: Resizes, before: readonly string[], mayBeAway: () => boolean) {
     this.#ledger = ledger;
     this.#slots = slots;
     this.#resizes = resizes;
+    this.#mayBeAway = mayBeAway;
     this.#unproven = new Set(before);
     const retired = () => this.closed.retired + (this.#pool?.stats.retired ?? 0);
     this.bound = new RetirementBound(retired, () => ledger.unanswered);
@@ -44,9 +49,20 @@ export class PoolAudit {
     this.#keptBefore = this.#kept;
     this.#resizes.begin(pool, this.#slots);
     pool.on('retire', ({ region, keptBytes }) => {
-      this.#ledger.retired(region);
+      if (!this.#ledger.retired(region)) this.#unusedRetired(region, pool);
       if (keptBytes > 0) this.#kept += 1;
     });
+  }
+
+  /**
+   * A shm object that nobody uses can go at any time. Device memory must outlive the server's mapping, which a server
+   * that is away can't be asked to end: when a slot leaves then, its memory stays.
+   */
+  #unusedRetired(region: string, { transport }: TensorPool): void {
+    if (transport !== 'cuda' || !this.#mayBeAway())
+      this.#ledger.violated(`${region} was given up, and no request on it was without an answer`);
+    this.#retiredUnused += 1;
+    this.bound.allow(1);
   }
 
   /** The pool has so few slots, or had to give up so much, that another has to be opened. */
@@ -146,6 +162,7 @@ export class PoolAudit {
     const { retired } = this.closed;
     if (warned !== retired) this.#ledger.violated(`warnings about ${warned} of ${retired} retired regions`);
     const lost = counts.lost + this.givenUp;
-    if (retired > lost) this.#ledger.violated(`${retired} regions were retired for ${lost} lost requests`);
+    const used = retired - this.#retiredUnused;
+    if (used > lost) this.#ledger.violated(`${used} regions were retired for ${lost} lost requests`);
   }
 }

@@ -81,7 +81,7 @@ class Schedule {
         this.#tally.notResized(error, pool.closed);
       },
     });
-    this.#audit = new PoolAudit(this.#ledger, slots, this.#resizes, before);
+    this.#audit = new PoolAudit(this.#ledger, slots, this.#resizes, before, () => this.#disturbedWithin(2000));
     this.#nextDisturbance = disturbEvery || Number.POSITIVE_INFINITY;
     // Half-way, so that there is time before and after it.
     this.#nextKill = killEvery / 2 || Number.POSITIVE_INFINITY;
