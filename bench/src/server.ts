@@ -47,6 +47,8 @@ export async function startBenchServer(
     backendDirectories: [backend],
     shmByteLength: 64 * 2 ** 20 + models.filter((model) => model.startsWith('py_')).length * PYTHON_MODEL_BYTES,
     ...(onProgress && { onProgress }),
+    // What is measured is one GPU: of several, a model would have an instance on each.
+    env: { CUDA_VISIBLE_DEVICES: process.env.CUDA_VISIBLE_DEVICES?.split(',')[0] ?? '0' },
     // The last one counts.
     ...(socket !== undefined && { args: [`--grpc-address=unix:${socket}`] }),
   });

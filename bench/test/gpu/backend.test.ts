@@ -10,7 +10,8 @@ describeTier('gpu', 'the native backend and its Python twins, on a GPU', () => {
   let server: LocalTriton;
   beforeAll(async () => {
     const backendDirectories = [await buildBackend()];
-    server = await privateTriton({ modelRepository: benchModels, models: SUITE_MODELS, backendDirectories });
+    const env = { CUDA_VISIBLE_DEVICES: '0' };
+    server = await privateTriton({ modelRepository: benchModels, models: SUITE_MODELS, backendDirectories, env });
   });
   afterAll(() => server?.stop());
 

@@ -15,6 +15,8 @@ export default async function setup(project: TestProject): Promise<(() => Promis
     models: repositories.loaded.flatMap(modelNames),
     backendDirectories: backendDirectories(),
     shmByteLength: 512 * 2 ** 20,
+    // Of several GPUs a model would have an instance on each, and answer from whichever is free.
+    ...(project.name === 'gpu' && { env: { CUDA_VISIBLE_DEVICES: '0' } }),
   });
   const { grpcUrl, httpUrl, metricsUrl, pid } = server;
   project.provide('triton', { grpcUrl, httpUrl, metricsUrl, pid });

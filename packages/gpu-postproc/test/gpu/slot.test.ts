@@ -18,7 +18,8 @@ function random(seed: number): Float32Array {
 
 describeTier('gpu', 'an output block in GPU memory', () => {
   test('gives the same detections as the same bytes in host memory, two at once too', async () => {
-    await using client = new TritonClient(sharedTriton().grpcUrl);
+    const { grpcUrl, metricsUrl } = sharedTriton();
+    await using client = new TritonClient(grpcUrl, { metricsUrl });
     await using pool = await TensorPool.open(client, { model: 'defects', slots: 2, transport: 'cuda' });
     await using post = await Detector.create({ source: pool.output('output0'), head: 'yolov8' });
     using first = await pool.acquire();

@@ -19,7 +19,8 @@ async function withLease(
 
 describeTier('gpu', 'a slot in GPU memory', () => {
   test('gets the same bytes as a slot in host memory, twice from the same buffer', async () => {
-    await using client = new TritonClient(sharedTriton().grpcUrl);
+    const { grpcUrl, metricsUrl } = sharedTriton();
+    await using client = new TritonClient(grpcUrl, { metricsUrl });
     const jpegs = await Promise.all(
       [
         [3840, 2160],
