@@ -9,6 +9,7 @@ import { sharedMemoryClosed } from './explain.js';
 import { systemWords } from './files.js';
 import { findModelRepository, listModels } from './model-repository.js';
 import { Pipeline } from './pipeline.js';
+import { gpuVariables } from './server-gpu.js';
 import { ServerLog } from './server-log.js';
 import type { Transport } from './transport.js';
 
@@ -79,6 +80,7 @@ async function startLocal(
     modelRepository: requireModel(model),
     models: [model],
     shmByteLength: sharedMemoryNeeded(transport),
+    env: gpuVariables(availability()),
     signal,
     onProgress,
   });

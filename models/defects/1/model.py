@@ -92,20 +92,24 @@ class _GpuNetwork:
             os.path.join(folder, "model.pt"), map_location=self._device
         ).eval()
         # TorchScript profiles its first runs and compiles in the next: not at a client's expense.
-        for _ in range(3):
-            self._call(torch.zeros(1, 3, 2160, 3840, device=self._device))
+        with torch.cuda.device(self._device):
+            for _ in range(3):
+                self._call(torch.zeros(1, 3, 2160, 3840, device=self._device))
 
     def _call(self, images: Any) -> Any:
         torch = self._torch
-        with torch.inference_mode(), torch.cuda.device(self._device):
-            output = self._network(images)
+        with torch.inference_mode():
+            output = self._network(images).contiguous()
             # Triton reads the result on its own stream as soon as execute returns.
             torch.cuda.current_stream(self._device).synchronize()
         return output
 
     def run(self, images: Any) -> Any:
-        tensor = self._torch.from_dlpack(images.to_dlpack()).to(self._device)
-        return pb_utils.Tensor.from_dlpack("output0", self._call(tensor).contiguous())
+        torch = self._torch
+        # torch hands out tensors of its current device only.
+        with torch.cuda.device(self._device):
+            tensor = torch.from_dlpack(images.to_dlpack()).to(self._device)
+            return pb_utils.Tensor.from_dlpack("output0", self._call(tensor))
 
 
 class TritonPythonModel:
