@@ -31,7 +31,8 @@ async function testsOn(name) {
   console.log(`\nNode ${version}`);
   // A test compares it with what it runs on, in a child process too.
   const counts = await runTests({ node, filters, exclude: BELOW_NODE, env: { ZEROHOP_TEST_NODE: version } });
-  return { ...counts, failures: counts.failures.map((text) => `Node ${version}: ${text}`) };
+  const onIt = (texts = []) => texts.map((text) => `Node ${version}: ${text}`);
+  return { ...counts, failures: onIt(counts.failures), passedAgain: onIt(counts.passedAgain) };
 }
 
 const counts = [];

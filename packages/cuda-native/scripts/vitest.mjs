@@ -3,7 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { countsOfVitest } from '../../../scripts/vitest-report.mjs';
+import { runTwice } from '../../../scripts/run-again.mjs';
+import { readReport } from '../../../scripts/vitest-report.mjs';
 
 const repository = fileURLToPath(new URL('../../..', import.meta.url));
 
@@ -33,29 +34,34 @@ export function run(program, args, options) {
  *
  * @param {{ node?: string, root?: string, env?: object, exclude?: string[], filters?: string[] }} options `node` is the
  *   program that runs them; `root` has the package in `packages/cuda-native`
- * @returns {Promise<import('../../../scripts/vitest-report.mjs').Counts>}
+ * @returns {ReturnType<typeof runTwice>}
  */
 export async function runTests({ node = process.execPath, root = repository, env = {}, exclude = [], filters = [] }) {
   const folder = mkdtempSync(join(tmpdir(), 'zerohop-tests-'));
-  const report = join(folder, 'report.json');
+  const file = join(folder, 'report.json');
   const args = [join(repository, 'node_modules/vitest/vitest.mjs'), 'run', '--root', root];
   args.push('--config', join(repository, 'vitest.config.ts'), '--project', 'unit', '--project', 'driver');
   for (const pattern of [...OF_THE_BUILD, ...exclude]) args.push('--exclude', pattern);
   args.push('--reporter=default', `--reporter=${join(repository, 'scripts', 'vitest-report.mjs')}`);
-  args.push(...(filters.length > 0 ? filters : ['packages/cuda-native']));
+  const options = { cwd: root, env: { ...process.env, ...env, ZEROHOP_TEST_REPORT: file } };
+  const runFiles = async (names) => {
+    rmSync(file, { force: true });
+    const code = await run(node, [...args, ...names], options);
+    return { report: readReport(file), ok: code === 0 };
+  };
   try {
-    const code = await run(node, args, { cwd: root, env: { ...process.env, ...env, ZEROHOP_TEST_REPORT: report } });
-    return countsOfVitest(report, code === 0);
+    return await runTwice(runFiles, filters.length > 0 ? filters : ['packages/cuda-native']);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-/** @param {{ passed: number, failed: number, skipped: number, failures?: string[] }[]} all */
+/** @param {{ passed: number, failed: number, skipped: number, failures?: string[], passedAgain?: string[] }[]} all */
 export const sum = (all) =>
   all.reduce((a, b) => ({
     passed: a.passed + b.passed,
     failed: a.failed + b.failed,
     skipped: a.skipped + b.skipped,
     failures: [...(a.failures ?? []), ...(b.failures ?? [])],
+    passedAgain: [...(a.passedAgain ?? []), ...(b.passedAgain ?? [])],
   }));

@@ -1,48 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { expect, onTestFinished, test } from 'vitest';
-import { repositoryRoot } from '../../src/index.js';
-
-interface Counts {
-  passed: number;
-  failed: number;
-  skipped: number;
-  failures: string[];
-}
-type CountsOfVitest = (path: string, succeeded: boolean) => Counts;
-
-const script = join(repositoryRoot, 'scripts', 'vitest-report.mjs');
-const { countsOfVitest } = (await import(script)) as {
-  countsOfVitest: CountsOfVitest;
-};
-
-/** A folder within the repository, so that what runs there finds vitest. */
-function folderOf(files: Record<string, string>): string {
-  const folder = mkdtempSync(join(repositoryRoot, '.zerohop', 'vitest-report-'));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  for (const [name, content] of Object.entries(files)) writeFileSync(join(folder, name), content);
-  return folder;
-}
+import { expect, test } from 'vitest';
+import { type Counts, countsOfReport, folderOf, readReport, runIn } from '../support/vitest-run.js';
 
 function countsOf(files: Record<string, string>): Counts {
-  const folder = folderOf(files);
-  const report = join(folder, 'report.json');
-  const vitest = join(repositoryRoot, 'node_modules/vitest/vitest.mjs');
-  const args = [
-    vitest,
-    'run',
-    '--root',
-    folder,
-    '--config',
-    'vitest.config.js',
-    '--pool=forks',
-    `--reporter=${script}`,
-  ];
-  writeFileSync(join(folder, 'vitest.config.js'), 'export default {};');
-  const env = { ...process.env, VITEST: undefined, ZEROHOP_TEST_REPORT: report };
-  const { status } = spawnSync(process.execPath, args, { cwd: folder, env });
-  return countsOfVitest(report, status === 0);
+  const { report, ok } = runIn(folderOf(files));
+  return countsOfReport(report, ok);
 }
 
 test('the failed tests of a run of vitest are counted and told by name, with the beginning of what they say', () => {
@@ -93,5 +54,10 @@ test('an error that no test throws counts as failed and is named', () => {
 });
 
 test('a run that left no report counts as failed', () => {
-  expect(countsOfVitest('/no/such/report', false)).toEqual({ passed: 0, failed: 1, skipped: 0, failures: [] });
+  expect(countsOfReport(readReport('/no/such/report'), false)).toEqual({
+    passed: 0,
+    failed: 1,
+    skipped: 0,
+    failures: [],
+  });
 });
