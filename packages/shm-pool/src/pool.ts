@@ -14,6 +14,7 @@ import type { Lease } from './lease.js';
 import { discard } from './memory-release.js';
 import { factsOf, type ModelFacts } from './model-facts.js';
 import { type CheckedOptions, checkOptions, type PoolOptions, planFor } from './options.js';
+import { patientFactory } from './patient-factory.js';
 import type { CloseReport, PoolEvents } from './pool-events.js';
 import type { PoolPlan } from './pool-plan.js';
 import { reapBeforeOpening } from './reap.js';
@@ -73,7 +74,8 @@ export class TensorPool extends EventEmitter<PoolEvents> {
   private constructor(options: CheckedOptions & ChoiceOptions, chosen: Chosen) {
     super();
     const { client, name, model, version, slots, maxRetired, queueLimit, strictViews, plan, counters } = options;
-    const { factory, reason, memories, verification } = chosen;
+    const { reason, memories, verification } = chosen;
+    const factory = patientFactory(chosen.factory);
     this.name = name;
     this.model = model;
     this.transport = factory.transport;

@@ -6,7 +6,7 @@ import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Dispenser } from './dispenser.js';
 import { Drain } from './drain.js';
-import { codeOf, messageOf, PoolError } from './errors.js';
+import { messageOf, PoolError } from './errors.js';
 import { Gathered } from './gathered.js';
 import type { Lease } from './lease.js';
 import { closeStream, discard } from './memory-release.js';
@@ -30,9 +30,6 @@ const LEAVE_MS = 5000;
 
 /** Between two attempts to register with a server that is away, in milliseconds. */
 const RETRY_MS = 250;
-
-/** So often is memory made for a slot whose registration is gone before it is looked at. */
-const FORGOTTEN_ATTEMPTS = 3;
 
 export interface KeeperOptions {
   readonly name: string;
@@ -276,16 +273,14 @@ export class SlotKeeper implements SlotOwner {
   /** Waits for a server that is away. Undefined when the pool closes, or when the memory can't be had. */
   async #freshMemory(old: RegisteredRegion | undefined): Promise<SlotMemory | undefined> {
     const { signal } = this.#lastCall;
-    for (let attempts = 1; this.#state === 'open' && this.resizer.surplus === 0; attempts += 1) {
+    while (this.#state === 'open' && this.resizer.surplus === 0) {
       try {
         // A server that does not answer is offered no memory: it could not be freed before it does.
         if (old !== undefined) await within(old.isListed(), { signal });
         return await this.#options.factory.create(signal);
       } catch (error) {
         if (signal.aborted) return undefined;
-        // A restart or someone's unregister-all right after the registration looks like another server.
-        const forgotten = codeOf(error) === 'ERR_SEVERAL_SERVERS' && attempts < FORGOTTEN_ATTEMPTS;
-        if (!isUnreachable(error) && !forgotten) {
+        if (!isUnreachable(error)) {
           this.#lost.add(messageOf(error));
           return undefined;
         }
@@ -299,11 +294,12 @@ export class SlotKeeper implements SlotOwner {
   async close(drainMs: number, reason: Error): Promise<CloseReport> {
     this.#state = 'draining';
     this.dispenser.failAll(reason);
-    await this.resizer.close(reason);
+    // Memory that was being made is given back meanwhile: a silent server must not hold up one after the other.
+    const resized = this.resizer.close(reason);
     await this.#drain.wait(drainMs);
     this.#state = 'finishing';
     const timer = setTimeout(() => this.#lastCall.abort(), FINAL_STEPS_MS);
-    await Promise.all([...this.#slots].map((slot) => this.#finish(slot)));
+    await Promise.all([resized, ...[...this.#slots].map((slot) => this.#finish(slot))]);
     while (this.#repairs.size > 0) await Promise.all(this.#repairs);
     clearTimeout(timer);
     this.#slots.clear();

@@ -37,6 +37,20 @@ test('regions forgotten between a register and the look at the list: a repair ma
   expect(readdirSync('/dev/shm').filter(ours)).toEqual([]);
 });
 
+test('regions forgotten between a register and the look at the list: a resize makes memory once more', async () => {
+  const server = new FakeTriton();
+  const pool = await TensorPool.open(server, { model: 'identity', slots: 1, transport: 'system' });
+  forgets(server, 2);
+  await pool.resize(2);
+  expect(pool.stats).toMatchObject({ size: 2, registerCalls: 4, retired: 0 });
+  await Promise.all([1, 2].map((seed) => pool.run((lease) => roundTrip(lease, seed))));
+  forgets(server, Number.POSITIVE_INFINITY);
+  await expect(pool.resize(3)).rejects.toThrow(code('ERR_SEVERAL_SERVERS'));
+  expect(pool.stats.size).toBe(2);
+  expect((await pool.close()).unproven).toEqual([]);
+  expect(readdirSync('/dev/shm').filter(ours)).toEqual([]);
+});
+
 test('a server that never lists what it has registered is refused, and nothing is left', async () => {
   const server = new FakeTriton();
   forgets(server, Number.POSITIVE_INFINITY);
