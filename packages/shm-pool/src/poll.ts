@@ -8,24 +8,25 @@ const nextDelay = (delayMs: number) => Math.min(delayMs * 2, 50);
 /**
  * Asks until it is so, also after calls that met a request in flight or had no answer in time, and while a server is away
  * for no longer than `awayMs`.
+ * @throws what the server refuses, or that it is away; `signal.reason` while it is there
  */
 export async function poll(signal: AbortSignal, isSo: () => Promise<boolean>, awayMs: number): Promise<void> {
   let delayMs = 1;
-  let awayUntil: number | undefined;
+  let away: { readonly until: number; readonly error: unknown } | undefined;
   for (;;) {
     try {
       if (await isSo()) return;
-      awayUntil = undefined;
+      away = undefined;
     } catch (error) {
-      if (isInUse(error) || isTimeout(error)) {
-        awayUntil = undefined;
-      } else {
-        awayUntil ??= performance.now() + awayMs;
-        if (!isUnreachable(error) || performance.now() >= awayUntil) throw error;
+      if (isInUse(error) || isTimeout(error)) away = undefined;
+      else if (signal.aborted && away !== undefined) throw away.error;
+      else {
+        away = { until: away?.until ?? performance.now() + awayMs, error };
+        if (!isUnreachable(error) || performance.now() >= away.until) throw error;
       }
     }
     delayMs = await pause(delayMs, signal);
-    signal.throwIfAborted();
+    if (signal.aborted) throw away?.error ?? signal.reason;
   }
 }
 

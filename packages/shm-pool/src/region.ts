@@ -39,8 +39,11 @@ const unproven = (reason: string) => ({ proven: false, reason }) as const;
 /** How long a region that was never used may take to be released, in milliseconds. */
 const DISCARD_MS = 2000;
 
-/** How long a release tries to reach a server that is away, as at a restart or a dropped connection, in milliseconds. */
-const AWAY_MS = 1000;
+/**
+ * How long a release tries to reach a server that is away, as at a restart or a dropped connection, in milliseconds. A shm
+ * object is freed then; device memory would be lost, so that all the time there is goes into it.
+ */
+const AWAY_MS = { system: 1000, cuda: Number.POSITIVE_INFINITY } as const;
 
 /** Polls between two unregisters of a name that stays listed: a server may lose a deferred one. */
 const POLLS_PER_UNREGISTER = 20;
@@ -221,7 +224,7 @@ export class RegisteredRegion {
   /** Until the server has no registration of it, and will carry out none. Only without an unanswered request. */
   async #leaveServer(signal: AbortSignal): Promise<void> {
     if (this.#state === 'uncertain') await this.#settleRegistration(signal);
-    if (this.#state === 'registered') await this.#unregister(signal, AWAY_MS);
+    if (this.#state === 'registered') await this.#unregister(signal, AWAY_MS[this.kind]);
     this.#state = 'unregistered';
   }
 
@@ -291,7 +294,7 @@ export class RegisteredRegion {
         // That listing may be from before.
         return false;
       },
-      AWAY_MS,
+      AWAY_MS[this.kind],
     );
   }
 

@@ -1,5 +1,6 @@
 /** The end of a pool whose device has failed or is still at work, or whose server is gone. */
 import { readdirSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Device, type DeviceMemory, type Stream } from '@zerohop/cuda-native';
 import { describeTier } from '@zerohop/test-support';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
@@ -53,6 +54,21 @@ describeTier('driver', 'close', () => {
     answer.open();
     await over;
     await reply;
+  });
+
+  test('of a slot that leaves while the server is away: the memory waits for the server, and is not lost', async () => {
+    const server = new FakeTriton({ identity }, peerless);
+    const pool = await TensorPool.open(server, { ...options, slots: 2 });
+    server.down = new FakeError('TRITON_UNAVAILABLE', 'connect ECONNREFUSED');
+    const resized = pool.resize(1);
+    // A shm object is freed after a second.
+    await sleep(1500);
+    expect(pool.stats.retired).toBe(0);
+    server.down = undefined;
+    await resized;
+    expect(pool.stats).toMatchObject({ size: 1, retired: 0 });
+    expect(server.regionNames).toHaveLength(1);
+    expect(await pool.close()).toEqual({ unproven: [] });
   });
 
   test('with a server that is gone: the stream is given back, although nothing is proven', async () => {

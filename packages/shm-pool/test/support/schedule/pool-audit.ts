@@ -48,18 +48,19 @@ export class PoolAudit {
     this.#before = undefined;
     this.#keptBefore = this.#kept;
     this.#resizes.begin(pool, this.#slots);
-    pool.on('retire', ({ region, keptBytes }) => {
-      if (!this.#ledger.retired(region)) this.#unusedRetired(region, pool);
+    pool.on('retire', ({ region, reason, keptBytes }) => {
+      if (!this.#ledger.retired(region)) this.#unusedRetired(`${region} (${reason})`, pool);
       if (keptBytes > 0) this.#kept += 1;
     });
   }
 
   /**
    * A shm object that nobody uses can go at any time. Device memory must outlive the server's mapping, which a server
-   * that is away can't be asked to end: when a slot leaves then, its memory stays.
+   * that is away can't be asked to end: when a slot leaves then, its memory stays. A pool that closes may have begun to
+   * give up what was in use then.
    */
-  #unusedRetired(region: string, { transport }: TensorPool): void {
-    if (transport !== 'cuda' || !this.#mayBeAway())
+  #unusedRetired(region: string, { transport, closed }: TensorPool): void {
+    if (!closed && (transport !== 'cuda' || !this.#mayBeAway()))
       this.#ledger.violated(`${region} was given up, and no request on it was without an answer`);
     this.#retiredUnused += 1;
     this.bound.allow(1);
