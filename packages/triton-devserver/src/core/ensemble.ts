@@ -4,7 +4,7 @@ import type { ModelEnsembling_Step } from '../grpc/gen/model_config.js';
 import { InProgress } from '../in-progress.js';
 import type { ParameterValue } from '../model.js';
 import { ServerError, textOf } from '../status.js';
-import { type CheckedInput, checkRequest } from './checks.js';
+import { type CheckedInput, type CheckedRequest, checkRequest } from './checks.js';
 import type { ModelStatistics } from './core.js';
 import type { InferenceRequest, InferenceResponse, RequestInput, Responder, TensorSource } from './inference.js';
 import { inMapOrder } from './map-order.js';
@@ -36,7 +36,21 @@ function sequenceParameters(
 interface Tensor {
   readonly datatype: CheckedInput['datatype'];
   readonly shape: readonly number[];
+  /** Of the request that it comes with or from; 0 where that has no batches. */
+  readonly batchSize: number;
   readonly source: TensorSource;
+}
+
+/**
+ * A tensor's shape for a model that has batches where the tensor comes from one that has none, or the other way round: with
+ * a batch of one more, or less, where what the configuration asks for is left then (`ReshapeTensorDims` of the server).
+ */
+function shapeFor(dims: readonly bigint[] | undefined, hasBatches: boolean, { shape, batchSize }: Tensor) {
+  if (dims === undefined || hasBatches === batchSize > 0) return shape;
+  const fits = (rest: readonly number[]) =>
+    rest.length === dims.length && dims.every((dim, axis) => dim === -1n || dim === BigInt(rest[axis] as number));
+  if (hasBatches) return fits(shape) ? [1, ...shape] : shape;
+  return batchSize === 1 && fits(shape.slice(1)) ? shape.slice(1) : shape;
 }
 
 /** An ensemble: each step runs as soon as all tensors that it takes are there. */
@@ -65,7 +79,7 @@ export class EnsembleRunner implements Runner {
     const checked = checkRequest(request, this.config, this.#host.personality);
     const began = process.hrtime.bigint();
     this.#active.begin();
-    this.#flow(request, checked.inputs, checked.outputs)
+    this.#flow(request, checked)
       .then(({ outputs, parameters }) => {
         const ns = process.hrtime.bigint() - began;
         const times = { queueNs: 0n, computeInputNs: 0n, computeInferNs: ns, computeOutputNs: 0n };
@@ -114,14 +128,14 @@ export class EnsembleRunner implements Runner {
 
   async #flow(
     request: InferenceRequest,
-    inputs: readonly CheckedInput[],
-    outputs: readonly string[],
+    { inputs, outputs }: CheckedRequest,
   ): Promise<Pick<InferenceResponse, 'outputs' | 'parameters'>> {
     const tensors = new Map<string, Tensor>();
+    const batchSize = this.#hasBatches ? (inputs[0]?.shape[0] ?? 0) : 0;
     for (const { name, datatype, shape, source } of inputs) {
       // Read by the step that takes it; the ensemble gives the reference back.
       const kept = 'bytes' in source ? source : { region: lent(source.region) };
-      tensors.set(name, { datatype, shape, source: kept });
+      tensors.set(name, { datatype, shape, batchSize, source: kept });
     }
     let steps = this.#steps;
     while (steps.length > 0) {
@@ -153,9 +167,16 @@ export class EnsembleRunner implements Runner {
     tensors: Map<string, Tensor>,
   ): Promise<Map<string, Tensor>> {
     const version = versionText(step.model_version);
-    const inputs = Object.entries(step.input_map).map(([name, from]): RequestInput => {
-      const { datatype, shape, source } = tensors.get(from) as Tensor;
-      return { name, datatype, shape, source };
+    const runner = this.#find(step.model_name, version);
+    const { config } = runner;
+    const hasBatches = config.max_batch_size > 0;
+    // From the map of a step, in an order of protobuf's that differs from start to start, into another.
+    const entries = Object.entries(step.input_map).map(([name, from]) => ({ name, from }));
+    const names = inMapOrder(entries);
+    const inputs = names.map(({ name, from }): RequestInput => {
+      const tensor = tensors.get(from) as Tensor;
+      const dims = config.input.find((input) => input.name === name)?.dims;
+      return { name, datatype: tensor.datatype, shape: shapeFor(dims, hasBatches, tensor), source: tensor.source };
     });
     const inner: InferenceRequest = {
       ...request,
@@ -165,18 +186,23 @@ export class EnsembleRunner implements Runner {
       inputs,
       outputs: [],
     };
+    const batchSize = hasBatches ? (inputs[0]?.shape[0] ?? 0) : 0;
     return new Promise((resolve, reject) => {
-      this.#find(step.model_name, version).infer(inner, ({ error, outputs, final }) => {
-        if (error !== undefined) {
-          reject(this.#failed(error));
-        }
+      const respond: Responder = ({ error, outputs, final }) => {
+        if (error !== undefined) reject(this.#failed(error));
         const produced = new Map<string, Tensor>();
         for (const { name, datatype, shape, bytes } of outputs) {
           const to = step.output_map[name];
-          if (to !== undefined && bytes !== undefined) produced.set(to, { datatype, shape, source: { bytes } });
+          if (to !== undefined && bytes !== undefined)
+            produced.set(to, { datatype, shape, batchSize, source: { bytes } });
         }
         if (final) resolve(produced);
-      });
+      };
+      try {
+        runner.infer(inner, respond);
+      } catch (error) {
+        throw error instanceof ServerError ? this.#failed(error) : error;
+      }
     });
   }
 
@@ -186,9 +212,14 @@ export class EnsembleRunner implements Runner {
     if (tensor === undefined || declared === undefined) {
       throw new ServerError('INVALID_ARG', `in ensemble '${this.config.name}', no step produced '${name}'`);
     }
-    const { shape, source } = tensor;
+    const { source } = tensor;
+    const shape = shapeFor(declared.dims, this.#hasBatches, tensor);
     const bytes = 'bytes' in source ? source.bytes : await source.region.read();
     return { name, datatype: datatypeOfConfig(declared.data_type), shape, bytes };
+  }
+
+  get #hasBatches(): boolean {
+    return this.config.max_batch_size > 0;
   }
 
   get #steps(): readonly ModelEnsembling_Step[] {
