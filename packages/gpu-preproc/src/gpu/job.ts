@@ -1,0 +1,85 @@
+import { colorMatrix } from './color-matrix.js';
+import type { SourceImage } from './device-image.js';
+import type { Layout } from './layout.js';
+import { isPlain, scaleFor, valueBits } from './normalisation.js';
+import type { FullRecipe } from './recipe.js';
+
+/** `sizeof(ImageJob)` of kernels/job.cuh. */
+export const JOB_BYTES = 272;
+
+/** Writes one member behind the other: the struct has no gaps. */
+class Writer {
+  readonly view = new DataView(new ArrayBuffer(JOB_BYTES));
+  #at = 0;
+
+  i64(...values: number[]): void {
+    for (const value of values) this.view.setBigInt64(this.#next(8), BigInt(value), true);
+  }
+
+  f64(...values: number[]): void {
+    for (const value of values) this.view.setFloat64(this.#next(8), value, true);
+  }
+
+  /** Signed or unsigned: the bits are the same. */
+  i32(...values: number[]): void {
+    for (const value of values) this.view.setUint32(this.#next(4), value >>> 0, true);
+  }
+
+  f32(...values: number[]): void {
+    for (const value of values) this.view.setFloat32(this.#next(4), value, true);
+  }
+
+  #next(bytes: number): number {
+    const at = this.#at;
+    this.#at += bytes;
+    return at;
+  }
+}
+
+/**
+ * The kernels' descriptor of one image, as kernels/job.cuh lays it out. Its offsets count from the source's and the
+ * output's first byte; `addresses` adds to them where the kernel gets null pointers.
+ */
+export function writeJob(
+  recipe: FullRecipe,
+  image: SourceImage,
+  { placement, tiles }: Layout,
+  addresses: { readonly source: number; readonly outputElements: number } = { source: 0, outputElements: 0 },
+): DataView {
+  const { traits, crop } = image;
+  const { width, height, channels } = recipe;
+  const interleaved = recipe.layout === 'NHWC';
+  const planes = traits.colors.map((color) => (recipe.colorOrder === 'BGR' && channels === 3 ? 2 - color : color));
+  const byPlane = <T>(values: readonly T[]) => planes.map((plane) => values[plane] as T);
+  const pixelStride = interleaved ? channels : 1;
+  const bits = planes.map((plane) =>
+    valueBits(recipe, traits.max, plane, ((recipe.pad[plane] as number) * traits.max) / 255),
+  );
+  const w = new Writer();
+  w.i64(addresses.source + image.byteOffset, image.pitch, image.planePitch, addresses.outputElements);
+  w.i64(width * pixelStride, pixelStride, channels * width * height);
+  w.i64(...planes.map((plane) => (interleaved ? plane : plane * width * height)));
+  // 1 / (target / source), as OpenCV computes it.
+  w.f64(1 / (placement.width / scaledWidth(recipe, image)), 1 / (placement.height / scaledHeight(recipe, image)));
+  w.f64(scaleFor(recipe, traits.max));
+  w.i32(image.width, image.height, crop.x, crop.y);
+  w.i32(scaledWidth(recipe, image), scaledHeight(recipe, image), width, height);
+  w.i32(placement.left, placement.top, placement.width, placement.height);
+  w.i32(tiles.columns, tiles.stepX, tiles.stepY, tiles.lastX, tiles.lastY, channels);
+  w.i32(...bits, ...planes.map((plane) => 256 * plane));
+  w.i32(traits.firstByte ?? 0, recipe.interpolation === 'nearest' ? 1 : 0);
+  const matrix = colorMatrix(image.matrix, image.range);
+  w.i32(matrix.lumaOffset, matrix.luma, matrix.vToRed, matrix.uToGreen, matrix.vToGreen, matrix.uToBlue);
+  w.i32(...(traits.red ?? [0, 0]));
+  // The 8-bit kernels take the table instead where it is not plain.
+  const divisor = isPlain(recipe, traits.max) ? traits.max : 0;
+  w.f32(divisor, divisor === 0 ? 0 : 1 / divisor, ...byPlane(recipe.mean), ...byPlane(recipe.std));
+  return w.view;
+}
+
+/** What is brought to the placement's size: a tile is a part of the crop. */
+const scaledWidth = ({ resize, width }: FullRecipe, { crop }: SourceImage): number =>
+  resize === 'tiles' ? Math.min(width, crop.width) : crop.width;
+
+const scaledHeight = ({ resize, height }: FullRecipe, { crop }: SourceImage): number =>
+  resize === 'tiles' ? Math.min(height, crop.height) : crop.height;

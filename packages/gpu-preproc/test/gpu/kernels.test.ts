@@ -1,0 +1,78 @@
+import { Device, type DeviceMemory, type Stream } from '@zerohop/cuda-native';
+import { describeTier, seeded } from '@zerohop/test-support';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ImageKernels } from '../../src/gpu.js';
+import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
+import { define } from '../kernel-definition.js';
+
+const CANARY = 0xc3;
+const GUARD = 256;
+
+describeTier('gpu', 'kernels', () => {
+  let device: Device;
+  let kernels: ImageKernels;
+  let stream: Stream;
+  beforeAll(async () => {
+    device = await Device.open(0);
+    kernels = await ImageKernels.open(device);
+    stream = device.createStream();
+  });
+  afterAll(async () => {
+    await stream?.close();
+    await kernels?.close();
+  });
+
+  /** The tensor of a case, and whether a byte around it changed. `shift`: bytes from an aligned address. */
+  async function run({ image, recipe }: KernelCase, byteLength: number, shift: number) {
+    const { data, ...shape } = image;
+    await using plan = await kernels.plan(recipe, [image.format]);
+    await using source = await device.alloc(data.byteLength);
+    await using around = await device.alloc(byteLength + 2 * GUARD + shift);
+    await stream.copyToDevice(source, data);
+    stream.fill(around, CANARY);
+    plan.enqueue(stream, { ...shape, memory: source }, around.slice(GUARD + shift, byteLength));
+    const bytes = new Uint8Array(around.byteLength);
+    await stream.copyToHost(bytes, around);
+    const tensor = bytes.subarray(GUARD + shift, GUARD + shift + byteLength);
+    const rest = [bytes.subarray(0, GUARD + shift), bytes.subarray(GUARD + shift + byteLength)];
+    return { tensor, intact: rest.every((part) => part.every((byte) => byte === CANARY)) };
+  }
+
+  test.each(FORMAT_NAMES)('%s: 60 random shapes and recipes, byte for byte, nothing around touched', async (format) => {
+    const { next: random } = seeded(20261201 + FORMAT_NAMES.indexOf(format));
+    for (let i = 0; i < 60; i++) {
+      const one = randomCase(random, format);
+      const expected = define(one.image, one.recipe);
+      const element = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 }[one.recipe.datatype];
+      const { tensor, intact } = await run(one, expected.byteLength, element * Math.floor(random() * 8));
+      expect({ name: one.name, equal: Buffer.compare(tensor, expected) === 0, intact }).toEqual({
+        name: one.name,
+        equal: true,
+        intact: true,
+      });
+    }
+  });
+
+  test('a thousand replays of a captured launch give the same bytes', async () => {
+    const { data, ...shape } = noiseImage(1, { width: 1283, height: 721, format: 'RGB8' });
+    await using plan = await kernels.plan({ width: 640, height: 640, datatype: 'FP16' }, ['RGB8']);
+    await using source = await device.alloc(data.byteLength);
+    const byteLength = 3 * 640 * 640 * 2;
+    await using output: DeviceMemory = await device.alloc(byteLength);
+    await stream.copyToDevice(source, data);
+    await using graph = await stream.capture(() => {
+      stream.fill(output, CANARY);
+      plan.enqueue(stream, { ...shape, memory: source }, output);
+    });
+    const read = async () => {
+      stream.launchGraph(graph);
+      const bytes = new Uint8Array(byteLength);
+      await stream.copyToHost(bytes, output);
+      return Buffer.from(bytes.buffer);
+    };
+    const first = await read();
+    let different = 0;
+    for (let i = 1; i < 1000; i++) if (!first.equals(await read())) different++;
+    expect(different).toBe(0);
+  });
+});
