@@ -25,7 +25,7 @@ export function noiseImage(
   const pitch = shape.pitch ?? width * bytes;
   const planePitch = shape.planePitch ?? pitch * height;
   const byteOffset = shape.byteOffset ?? 0;
-  const planes = { planar8: [height, height, height], nv12: [height, height / 2] }[kernel as string] ?? [height];
+  const planes = { planar8: [height, height, height], nv12: [height, height / 2] }[kernel] ?? [height];
   const last = planes.length - 1;
   const end = byteOffset + last * planePitch + pitch * ((planes[last] as number) - 1) + width * bytes;
   const data = new Uint8Array(Math.ceil((end + 8) / 4) * 4).fill(poison);
