@@ -17,7 +17,7 @@ export function findNvcc() {
     ...(CUDA_HOME ? [join(CUDA_HOME, 'bin')] : []),
     '/usr/local/cuda/bin',
     ...PATH.split(delimiter).filter(Boolean),
-    join(root, '.zerohop', 'nvcc', 'nvidia', 'cu13', 'bin'),
+    join(root, '.zerohop', 'nvcc', 'cuda', 'nvidia', 'cu13', 'bin'),
   ];
   return [...(NVCC ? [NVCC] : []), ...folders.map((folder) => join(folder, 'nvcc'))].find((file) => existsSync(file));
 }
