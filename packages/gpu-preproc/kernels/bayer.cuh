@@ -28,7 +28,7 @@ struct Bayer {
   static constexpr int64_t kBytes = sizeof(Sample);
 
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
-    return source + job.source_offset + y * job.pitch + kBytes * x;
+    return source + job.source_offset + row_offset(job, y) + kBytes * x;
   }
   static HD Three at(const ImageJob& job, const uint8_t* source, int x, int y) {
     x = clamp_to(x, 1, job.image_width - 2);

@@ -50,7 +50,8 @@ HD typename Element::Bits element16(const ImageJob& job, int component, int valu
 
 /** Elements to a pixel of the first plane. */
 HD int64_t pixel_offset(const ImageJob& job, int tile, int x, int y) {
-  return job.output_offset + tile * job.tile_stride + y * job.row_stride + x * job.pixel_stride;
+  return job.output_offset + tile * job.tile_stride + static_cast<int64_t>(y) * job.row_stride +
+         static_cast<int64_t>(x) * job.pixel_stride;
 }
 
 #ifdef __CUDACC__

@@ -10,16 +10,16 @@ namespace zerohop {
  */
 struct ImageJob {
   int64_t source_offset;    // bytes to the image's first pixel
-  int64_t pitch;            // bytes from row to row
   int64_t plane_pitch;      // bytes from plane to plane; NV12: to the chroma
   int64_t output_offset;    // elements to the tensor's first
-  int64_t row_stride;       // elements from row to row
-  int64_t pixel_stride;     // elements from pixel to pixel
   int64_t tile_stride;      // elements from tile to tile
   int64_t plane_offset[3];  // elements to the plane of each component
   double scale_x;           // source pixels for each placed pixel
   double scale_y;
   double scale;             // 16-bit sources: of the normalisation
+  int32_t pitch;            // bytes from row to row
+  int32_t row_stride;       // elements from row to row
+  int32_t pixel_stride;     // elements from pixel to pixel
   int32_t image_width;      // the whole image, in pixels
   int32_t image_height;
   int32_t crop_x;           // the part that is used
@@ -54,9 +54,20 @@ struct ImageJob {
   float reciprocal;
   float mean[3];            // by component
   float std[3];
+  int32_t unused;
 };
 
-static_assert(sizeof(ImageJob) == 272, "src/gpu/job.ts writes it");
+static_assert(sizeof(ImageJob) == 264, "src/gpu/job.ts writes it");
+
+constexpr int kBatch = 8;
+
+/** Images of different sizes for one launch, of which blockIdx.z has its own. */
+struct ImageJobs {
+  ImageJob jobs[kBatch];
+};
+
+/** Bytes to the start of a row. */
+HD int64_t row_offset(const ImageJob& job, int y) { return static_cast<int64_t>(y) * job.pitch; }
 
 /** Three samples of a pixel, by component. */
 struct Three {

@@ -21,7 +21,7 @@ HD uint32_t load_four(const uint8_t* p) {
 /** 8-bit, three bytes a pixel. */
 struct Rgb8 {
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
-    return source + job.source_offset + y * job.pitch + 3 * static_cast<int64_t>(x);
+    return source + job.source_offset + row_offset(job, y) + 3 * static_cast<int64_t>(x);
   }
   static HD Three at(const ImageJob& job, const uint8_t* source, int x, int y) {
     const uint8_t* p = address(job, source, x, y);
@@ -43,7 +43,7 @@ struct Rgb8 {
 /** 8-bit, four bytes a pixel, of which three from `first_byte` (0 or 1) on count. */
 struct Rgba8 {
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
-    return source + job.source_offset + y * job.pitch + 4 * static_cast<int64_t>(x);
+    return source + job.source_offset + row_offset(job, y) + 4 * static_cast<int64_t>(x);
   }
   static HD Three split(const ImageJob& job, uint32_t word) {
     const uint32_t rest = word >> (8 * job.first_byte);
@@ -61,7 +61,7 @@ struct Rgba8 {
 /** 8-bit, one byte a pixel, for all components. */
 struct Gray8 {
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
-    return source + job.source_offset + y * job.pitch + x;
+    return source + job.source_offset + row_offset(job, y) + x;
   }
   static HD Three at(const ImageJob& job, const uint8_t* source, int x, int y) {
     const int v = load<uint8_t>(address(job, source, x, y));
@@ -104,7 +104,7 @@ struct Nv12 {
              to_byte(y + job.u_to_blue * (u - 128))}};
   }
   static HD const uint8_t* chroma(const ImageJob& job, const uint8_t* source, int x, int y) {
-    return source + job.source_offset + job.plane_pitch + (y >> 1) * job.pitch + (x & ~1);
+    return source + job.source_offset + job.plane_pitch + row_offset(job, y >> 1) + (x & ~1);
   }
   static HD Three at(const ImageJob& job, const uint8_t* source, int x, int y) {
     const uint8_t* uv = chroma(job, source, x, y);
@@ -127,7 +127,7 @@ struct Nv12 {
 template <int Components>
 struct Deep {
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
-    return source + job.source_offset + y * job.pitch + 2 * Components * static_cast<int64_t>(x);
+    return source + job.source_offset + row_offset(job, y) + 2 * Components * static_cast<int64_t>(x);
   }
   static HD Three at(const ImageJob& job, const uint8_t* source, int x, int y) {
     const uint8_t* p = address(job, source, x, y);

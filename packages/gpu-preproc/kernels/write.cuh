@@ -37,7 +37,10 @@ HD void write_resized(const ImageJob& job, const uint8_t* source, void* output, 
   const int px = x - job.left;
   const int py = y - job.top;
   if (px < 0 || py < 0 || px >= job.placed_width || py >= job.placed_height) {
-    for (int c = 0; c < job.planes; c++) to[job.plane_offset[c]] = static_cast<Bits>(job.pad[c]);
+    to[job.plane_offset[0]] = static_cast<Bits>(job.pad[0]);
+    if (job.planes == 1) return;
+    to[job.plane_offset[1]] = static_cast<Bits>(job.pad[1]);
+    to[job.plane_offset[2]] = static_cast<Bits>(job.pad[2]);
     return;
   }
   const Origin origin = origin_of(job, tile);

@@ -14,7 +14,7 @@ const ONE = 2 ** 20;
 /** The shares of red and blue in luma: ITU-R BT.601, BT.709 and BT.2020. */
 const SHARES = { bt601: [0.299, 0.114], bt709: [0.2126, 0.0722], bt2020: [0.2627, 0.0593] } as const;
 
-/** OpenCV's own integers, which differ from the rounded ones by up to 5 units. */
+/** OpenCV's own integers, which differ from the rounded ones by up to 0.001. */
 const OPENCV_BT601: ColorMatrix = {
   lumaOffset: 16,
   luma: 1220542,

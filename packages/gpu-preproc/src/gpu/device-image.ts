@@ -86,6 +86,9 @@ export interface SourceImage extends Required<DeviceImage> {
   readonly traits: FormatTraits;
 }
 
+/** The kernels' integers. */
+const MAX_PITCH = 2 ** 31 - 1;
+
 function planesBehindFirst(format: DeviceFormat): number {
   return traitsOf(format).kernel === 'planar8' ? 2 : 0;
 }
@@ -116,6 +119,7 @@ export function checkImage(image: DeviceImage): SourceImage {
   const rowBytes = width * traits.bytes;
   const pitch = checkPositiveInteger('pitch', image.pitch ?? rowBytes);
   if (pitch < rowBytes) throw outOfRange(`at least ${rowBytes} (${width} pixels of ${format})`, 'pitch', pitch);
+  if (pitch > MAX_PITCH) throw outOfRange(`at most ${MAX_PITCH}`, 'pitch', pitch);
   const planePitch = checkPositiveInteger('planePitch', image.planePitch ?? pitch * height);
   if (traits.red !== undefined && Math.min(width, height) < 3) {
     throw outOfRange('at least 3x3 pixels', `a ${format} image's size`, `${width}x${height}`);

@@ -5,14 +5,14 @@ import { isPlain, scaleFor, valueBits } from './normalisation.js';
 import type { FullRecipe } from './recipe.js';
 
 /** `sizeof(ImageJob)` of kernels/job.cuh. */
-export const JOB_BYTES = 272;
+export const JOB_BYTES = 264;
 
 /** Writes one member behind the other: the struct has no gaps. */
 class Writer {
   readonly view = new DataView(new ArrayBuffer(JOB_BYTES));
   #at = 0;
 
-  i64(...values: number[]): void {
+  i64(...values: (number | bigint)[]): void {
     for (const value of values) this.view.setBigInt64(this.#next(8), BigInt(value), true);
   }
 
@@ -38,13 +38,13 @@ class Writer {
 
 /**
  * The kernels' descriptor of one image, as kernels/job.cuh lays it out. Its offsets count from the source's and the
- * output's first byte; `addresses` adds to them where the kernel gets null pointers.
+ * output's first byte; `from` adds to them: the address where the kernel gets a null pointer, and elements.
  */
 export function writeJob(
   recipe: FullRecipe,
   image: SourceImage,
   { placement, tiles }: Layout,
-  addresses: { readonly source: number; readonly outputElements: number } = { source: 0, outputElements: 0 },
+  from: { readonly source: bigint; readonly outputElements: number } = { source: 0n, outputElements: 0 },
 ): DataView {
   const { traits, crop } = image;
   const { width, height, channels } = recipe;
@@ -56,13 +56,12 @@ export function writeJob(
     valueBits(recipe, traits.max, plane, ((recipe.pad[plane] as number) * traits.max) / 255),
   );
   const w = new Writer();
-  w.i64(addresses.source + image.byteOffset, image.pitch, image.planePitch, addresses.outputElements);
-  w.i64(width * pixelStride, pixelStride, channels * width * height);
+  w.i64(from.source + BigInt(image.byteOffset), image.planePitch, from.outputElements, channels * width * height);
   w.i64(...planes.map((plane) => (interleaved ? plane : plane * width * height)));
   // 1 / (target / source), as OpenCV computes it.
   w.f64(1 / (placement.width / scaledWidth(recipe, image)), 1 / (placement.height / scaledHeight(recipe, image)));
   w.f64(scaleFor(recipe, traits.max));
-  w.i32(image.width, image.height, crop.x, crop.y);
+  w.i32(image.pitch, width * pixelStride, pixelStride, image.width, image.height, crop.x, crop.y);
   w.i32(scaledWidth(recipe, image), scaledHeight(recipe, image), width, height);
   w.i32(placement.left, placement.top, placement.width, placement.height);
   w.i32(tiles.columns, tiles.stepX, tiles.stepY, tiles.lastX, tiles.lastY, channels);

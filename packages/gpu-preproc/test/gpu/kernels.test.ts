@@ -53,6 +53,37 @@ describeTier('gpu', 'kernels', () => {
     }
   });
 
+  test.each(['RGB8', 'NV12', 'GRAY16'] as const)(
+    '%s: eleven images of different sizes into one tensor',
+    async (format) => {
+      const { next } = seeded(7);
+      const recipe = { width: 96, height: 64, datatype: 'FP16', mean: [0.1, 0.2, 0.3] } as const;
+      const images = Array.from({ length: 11 }, (_, i) =>
+        noiseImage(i, { format, width: 2 + 2 * Math.floor(next() * 80), height: 2 + 2 * Math.floor(next() * 80) }),
+      );
+      await using plan = await kernels.plan(recipe, [format]);
+      const expected = images.map((image) => define(image, plan.recipe));
+      await using output = await device.alloc(11 * 3 * 96 * 64 * 2);
+      const sources: DeviceMemory[] = [];
+      for (const { data } of images) {
+        const memory = await device.alloc(data.byteLength);
+        await stream.copyToDevice(memory, data);
+        sources.push(memory);
+      }
+      plan.enqueueBatch(
+        stream,
+        images.map(({ data: _, ...shape }, i) => ({ ...shape, memory: sources[i] as DeviceMemory })),
+        output,
+      );
+      // Closed at once: the launches hold them.
+      const closed = Promise.all(sources.map((memory) => memory.close()));
+      const bytes = new Uint8Array(output.byteLength);
+      await stream.copyToHost(bytes, output);
+      await closed;
+      expect(Buffer.from(bytes.buffer).equals(Buffer.concat(expected))).toBe(true);
+    },
+  );
+
   test('a thousand replays of a captured launch give the same bytes', async () => {
     const { data, ...shape } = noiseImage(1, { width: 1283, height: 721, format: 'RGB8' });
     await using plan = await kernels.plan({ width: 640, height: 640, datatype: 'FP16' }, ['RGB8']);
