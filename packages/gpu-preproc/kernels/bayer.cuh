@@ -24,7 +24,7 @@ struct Neighbourhood {
  * at least 3 x 3.
  */
 template <class Sample>
-struct Bayer {
+struct Bayer : InFours<Bayer<Sample>> {
   static constexpr int64_t kBytes = sizeof(Sample);
 
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
@@ -50,7 +50,8 @@ struct Bayer {
       const uint32_t word = load_four(p);
       for (int i = 0; i < 4; i++) out[1 + i] = byte_of(word, i);
     } else {
-      for (int i = 0; i < 4; i++) out[1 + i] = load<Sample>(p + kBytes * i);
+      const uint32_t words[2] = {load_four(p), load_four(p + 4)};
+      for (int i = 0; i < 4; i++) out[1 + i] = (words[i / 2] >> (16 * (i % 2))) & 0xffff;
     }
   }
   static HD void four(const ImageJob& job, const uint8_t* source, int x, int y, Three* out) {

@@ -13,79 +13,76 @@ HD float divide(int value, float divisor, float reciprocal) {
   return fmaf(fmaf(-q, divisor, v), reciprocal, q);
 }
 
-/** What a kernel writes: an element's bits, and four of them as one store. */
+/** What a kernel writes. `plain` is a byte that needs no table, `encode` a normalised value. A thread writes `kGroup`. */
 struct Float32 {
   using Bits = uint32_t;
-  static HD Bits plain(const ImageJob& job, int value) { return bits_of(divide(value, job.divisor, job.reciprocal)); }
-  static HD Bits of(float value) { return bits_of(value); }
+  static constexpr int kGroup = 4;
+  static HD float plain(const ImageJob& job, int value) { return divide(value, job.divisor, job.reciprocal); }
+  static HD Bits encode(float value) { return bits_of(value); }
 };
 
 struct Float16 {
   using Bits = uint16_t;
-  static HD Bits plain(const ImageJob& job, int value) { return half_bits(divide(value, job.divisor, job.reciprocal)); }
-  static HD Bits of(float value) { return half_bits(value); }
+  static constexpr int kGroup = 8;
+  /** Rounded to fp16, the product with the reciprocal is the quotient for all bytes (the host tier checks them). */
+  static HD float plain(const ImageJob& job, int value) { return static_cast<float>(value) * job.reciprocal; }
+  static HD Bits encode(float value) { return half_bits(value); }
 };
 
 /** UINT8 and INT8; without a table the byte itself. */
 struct Byte {
   using Bits = uint8_t;
-  static HD Bits plain(const ImageJob&, int value) { return static_cast<uint8_t>(value); }
+  static constexpr int kGroup = 8;
+  static HD int plain(const ImageJob&, int value) { return value; }
+  static HD Bits encode(int value) { return static_cast<Bits>(value); }
 };
 
-/** One sample of an 8-bit source as an element. `table` may be null. */
-template <class Element>
-HD typename Element::Bits element8(const ImageJob& job, const void* table, int component, int value) {
-  using Bits = typename Element::Bits;
-  if (table == nullptr) return Element::plain(job, value);
+/** A sample of a 16-bit source: `((v · scale) − mean) / std`, the product in fp64, each step rounded to fp32. */
+HD float normalised16(const ImageJob& job, int component, int value) {
+  if (job.divisor != 0) return divide(value, job.divisor, job.reciprocal);
+  const float scaled = static_cast<float>(value * job.scale);
+  return (scaled - job.mean[component]) / job.std[component];
+}
+
+template <class Bits>
+HD Bits look_up(const ImageJob& job, const void* table, int component, int value) {
   return load<Bits>(static_cast<const Bits*>(table) + job.table_offset[component] + value);
 }
 
-/** One sample of a 16-bit source: `((v · scale) − mean) / std`, the product in fp64, each step rounded to fp32. */
-template <class Element>
-HD typename Element::Bits element16(const ImageJob& job, int component, int value) {
-  if (job.divisor != 0) return Element::plain(job, value);
-  const float scaled = static_cast<float>(value * job.scale);
-  return Element::of((scaled - job.mean[component]) / job.std[component]);
-}
-
 /** Elements to a pixel of the first plane. */
-HD int64_t pixel_offset(const ImageJob& job, int tile, int x, int y) {
-  return job.output_offset + tile * job.tile_stride + static_cast<int64_t>(y) * job.row_stride +
+HD int64_t pixel_offset(const ImageJob& job, int x, int y) {
+  return job.output_offset + static_cast<int64_t>(y) * job.row_stride +
          static_cast<int64_t>(x) * job.pixel_stride;
 }
 
-#ifdef __CUDACC__
-template <class Bits>
-struct Vector;
-template <>
-struct Vector<uint32_t> {
-  using Type = uint4;
-  static HD Type of(const uint32_t* b) { return make_uint4(b[0], b[1], b[2], b[3]); }
-};
-template <>
-struct Vector<uint16_t> {
-  using Type = uint2;
-  static HD Type of(const uint16_t* b) { return make_uint2(b[0] | uint32_t(b[1]) << 16, b[2] | uint32_t(b[3]) << 16); }
-};
-template <>
-struct Vector<uint8_t> {
-  using Type = uint32_t;
-  static HD Type of(const uint8_t* b) {
-    return b[0] | uint32_t(b[1]) << 8 | uint32_t(b[2]) << 16 | uint32_t(b[3]) << 24;
-  }
-};
-#endif
+/** Neighbouring elements, packed as they lie in memory. */
+template <class Element>
+struct Group {
+  using Bits = typename Element::Bits;
+  static constexpr int kWords = Element::kGroup * sizeof(Bits) / 4;
+  static constexpr int kInWord = 4 / sizeof(Bits);
+  uint32_t words[kWords];
 
-/** Writes four neighbouring elements: in one store where that is aligned. */
-template <class Bits>
-HD void store_four(Bits* to, const Bits* bits) {
-#ifdef __CUDA_ARCH__
-  if (reinterpret_cast<uintptr_t>(to) % (4 * sizeof(Bits)) == 0) {
-    *reinterpret_cast<typename Vector<Bits>::Type*>(to) = Vector<Bits>::of(bits);
-    return;
+  HD void clear() {
+    for (int i = 0; i < kWords; i++) words[i] = 0;
   }
+  HD void set(int i, Bits bits) { words[i / kInWord] |= static_cast<uint32_t>(bits) << (32 / kInWord * (i % kInWord)); }
+  HD Bits get(int i) const { return static_cast<Bits>(words[i / kInWord] >> (32 / kInWord * (i % kInWord))); }
+
+  /** In one store where that is aligned and the pixels lie side by side. */
+  HD void store(Bits* to, int pixel_stride) const {
+#ifdef __CUDA_ARCH__
+    if (pixel_stride == 1 && reinterpret_cast<uintptr_t>(to) % sizeof words == 0) {
+      if constexpr (kWords == 4) {
+        *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
+      } else {
+        *reinterpret_cast<uint2*>(to) = make_uint2(words[0], words[1]);
+      }
+      return;
+    }
 #endif
-  for (int i = 0; i < 4; i++) to[i] = bits[i];
-}
+    for (int i = 0; i < Element::kGroup; i++) to[static_cast<int64_t>(i) * pixel_stride] = get(i);
+  }
+};
 
 }  // namespace zerohop

@@ -69,6 +69,17 @@ HD uint16_t half_bits(float value) {
 #endif
 }
 
+/** Two of them in one word, `low` in the lower half. */
+HD uint32_t half_pair(float low, float high) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  uint32_t bits;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
+  return bits;
+#else
+  return half_bits(low) | static_cast<uint32_t>(half_bits(high)) << 16;
+#endif
+}
+
 HD int clamp_to(int value, int low, int high) { return value < low ? low : value > high ? high : value; }
 
 }  // namespace zerohop

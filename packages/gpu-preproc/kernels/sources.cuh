@@ -3,7 +3,7 @@
 
 namespace zerohop {
 
-// A source reads pixels of an image. `at` gives one; `four` the pixels x to x + 3 of a row. Coordinates are in the
+// A source reads pixels of an image. `at` gives one; `four` the pixels x to x + 3 of a row, `eight` those to x + 7. Coordinates are in the
 // image. Words are read only where at least one of their bytes belongs to the pixels asked for.
 
 HD const uint8_t* aligned(const uint8_t* p) { return p - (reinterpret_cast<uintptr_t>(p) & 3); }
@@ -17,6 +17,15 @@ HD uint32_t load_four(const uint8_t* p) {
   const uint32_t low = load<uint32_t>(base);
   return shift == 0 ? low : funnel(low, load<uint32_t>(base + 4), 8 * shift);
 }
+
+/** `eight` of a source that has no better way. */
+template <class Source>
+struct InFours {
+  static HD void eight(const ImageJob& job, const uint8_t* source, int x, int y, Three* out) {
+    Source::four(job, source, x, y, out);
+    Source::four(job, source, x + 4, y, out + 4);
+  }
+};
 
 /** 8-bit, three bytes a pixel. */
 struct Rgb8 {
@@ -38,10 +47,22 @@ struct Rgb8 {
     }
     for (int i = 0; i < 12; i++) out[i / 3].v[i % 3] = byte_of(w[i / 4], i % 4);
   }
+  static HD void eight(const ImageJob& job, const uint8_t* source, int x, int y, Three* out) {
+    const uint8_t* p = address(job, source, x, y);
+    if ((reinterpret_cast<uintptr_t>(p) & 7) != 0) {
+      InFours<Rgb8>::eight(job, source, x, y, out);
+      return;
+    }
+    const uint64_t w[3] = {load<uint64_t>(p), load<uint64_t>(p + 8), load<uint64_t>(p + 16)};
+    for (int i = 0; i < 24; i++) {
+      const uint32_t half = static_cast<uint32_t>(w[i / 8] >> (i % 8 < 4 ? 0 : 32));
+      out[i / 3].v[i % 3] = byte_of(half, i % 4);
+    }
+  }
 };
 
 /** 8-bit, four bytes a pixel, of which three from `first_byte` (0 or 1) on count. */
-struct Rgba8 {
+struct Rgba8 : InFours<Rgba8> {
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
     return source + job.source_offset + row_offset(job, y) + 4 * static_cast<int64_t>(x);
   }
@@ -59,7 +80,7 @@ struct Rgba8 {
 };
 
 /** 8-bit, one byte a pixel, for all components. */
-struct Gray8 {
+struct Gray8 : InFours<Gray8> {
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
     return source + job.source_offset + row_offset(job, y) + x;
   }
@@ -77,7 +98,7 @@ struct Gray8 {
 };
 
 /** 8-bit, three planes. */
-struct Planar8 {
+struct Planar8 : InFours<Planar8> {
   static HD Three at(const ImageJob& job, const uint8_t* source, int x, int y) {
     const uint8_t* p = Gray8::address(job, source, x, y);
     return {{load<uint8_t>(p), load<uint8_t>(p + job.plane_pitch), load<uint8_t>(p + 2 * job.plane_pitch)}};
@@ -95,7 +116,7 @@ struct Planar8 {
  * NV12: luma, and at half the resolution interleaved U, V; the chroma of a pixel is that of its 2 x 2 block. 20-bit fixed
  * point, luma below its offset taken as black: with the limited BT.601 coefficients this is OpenCV's conversion.
  */
-struct Nv12 {
+struct Nv12 : InFours<Nv12> {
   static HD int to_byte(int value) { return clamp_to((value + (1 << 19)) >> 20, 0, 255); }
   static HD Three convert(const ImageJob& job, int luma, int u, int v) {
     const int y = (luma > job.luma_offset ? luma - job.luma_offset : 0) * job.luma;
@@ -125,7 +146,7 @@ struct Nv12 {
 
 /** 16-bit little-endian samples at an even address. */
 template <int Components>
-struct Deep {
+struct Deep : InFours<Deep<Components>> {
   static HD const uint8_t* address(const ImageJob& job, const uint8_t* source, int x, int y) {
     return source + job.source_offset + row_offset(job, y) + 2 * Components * static_cast<int64_t>(x);
   }

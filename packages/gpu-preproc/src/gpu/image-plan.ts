@@ -3,7 +3,7 @@ import { outOfRange } from '../arguments.js';
 import type { Placement } from '../reference/geometry.js';
 import { checkImage, type DeviceImage, type SourceImage } from './device-image.js';
 import { JOB_BYTES, writeJob } from './job.js';
-import { layOut, tileOrigins } from './layout.js';
+import { layOut, type Part, partsOf, tileOrigins } from './layout.js';
 import { ELEMENT_BYTES, type FullRecipe } from './recipe.js';
 
 /** A job; the image, the tensor and the table. */
@@ -29,6 +29,10 @@ export interface PlanKernels {
 }
 
 const MAX_ROWS = 65535;
+
+/** Pixels of one thread of a direct kernel: `kGroup` of kernels/elements.cuh. */
+const groupOf = ({ datatype }: FullRecipe): number => (datatype === 'FP32' ? 4 : 8);
+
 const MOST_THREADS = { direct: 384, resized: 640 } as const;
 
 /** Where a picture went. */
@@ -73,7 +77,8 @@ export class ImagePlan {
   }
 
   /**
-   * Enqueues one launch that makes the tensor, or all tiles, of an image: every element is written. Does not block; also
+   * Enqueues one launch that makes the tensor, or all tiles, of an image (one for each eight tiles where the image is
+   * smaller than a tile and they are padded): every element is written. Does not block; also
    * inside a capture. `output` is the tensor's memory, `[tiles, channels, height, width]` (or NHWC), dense, aligned to
    * its element.
    *
@@ -91,8 +96,12 @@ export class ImagePlan {
     const layout = layOut(recipe, source.crop);
     const origins = tileOrigins(layout.tiles);
     this.#checkOutput(output, origins.length);
-    const way = layout.direct ? 'direct' : 'resized';
-    const items = layout.direct ? Math.ceil(recipe.width / 4) : recipe.width;
+    const { way, parts } = partsOf(recipe, source, layout);
+    if (way === 'batch') {
+      this.#launchBatch(stream, parts, output);
+      return { placement: layout.placement, origins };
+    }
+    const items = way === 'direct' ? Math.ceil(recipe.width / groupOf(recipe)) : recipe.width;
     const block = blockSize(items, MOST_THREADS[way]);
     stream.launch(
       kernelFor(this.#kernels.single, `${way}_${source.traits.kernel}`, source),
@@ -119,22 +128,37 @@ export class ImagePlan {
     const [first] = sources;
     if (first === undefined) throw outOfRange('at least one image', 'images', images);
     for (const { format } of sources) if (format !== first.format) throw outOfRange(first.format, 'format', format);
-    const layouts = sources.map(({ crop }) => layOut(recipe, crop));
+    const parts = sources.map((source) => ({ source, layout: layOut(recipe, source.crop) }));
     this.#checkOutput(output, images.length);
-    const kernel = kernelFor(this.#kernels.batch, first.traits.kernel, first);
+    this.#launchBatch(stream, parts, output);
+    return parts.map(({ layout }) => ({ placement: layout.placement, origins: [{ x: 0, y: 0 }] }));
+  }
+
+  /** Waits for what uses the table, then frees it. Closing twice is fine. */
+  async close(): Promise<void> {
+    await this.#table?.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Parts of images of one format, into one tensor behind the other. */
+  #launchBatch(stream: Stream, parts: readonly Part[], output: DeviceMemory): void {
+    const { recipe } = this;
     const elements = recipe.channels * recipe.width * recipe.height;
     const block = blockSize(recipe.width, MOST_THREADS.resized);
-    for (let from = 0; from < sources.length; from += IN_BATCH) {
-      const some = sources.slice(from, from + IN_BATCH);
+    for (let from = 0; from < parts.length; from += IN_BATCH) {
+      const some = parts.slice(from, from + IN_BATCH);
+      const [{ source: first }] = some as [Part];
       const jobs = new Uint8Array(IN_BATCH * JOB_BYTES);
-      for (const [i, source] of some.entries()) {
+      for (const [i, { source, layout }] of some.entries()) {
         const start = { source: source.memory.address, outputElements: (from + i) * elements };
-        const job = writeJob(recipe, source, layouts[from + i] as (typeof layouts)[number], start);
-        jobs.set(new Uint8Array(job.buffer), i * JOB_BYTES);
+        jobs.set(new Uint8Array(writeJob(recipe, source, layout, start).buffer), i * JOB_BYTES);
       }
-      const held = (i: number) => some[i]?.memory ?? null;
+      const held = (i: number) => some[i]?.source.memory ?? null;
       stream.launch(
-        kernel,
+        kernelFor(this.#kernels.batch, first.traits.kernel, first),
         { grid: [Math.ceil(recipe.width / block), recipe.height, some.length], block },
         jobs,
         output,
@@ -149,16 +173,6 @@ export class ImagePlan {
         held(7),
       );
     }
-    return layouts.map(({ placement }) => ({ placement, origins: [{ x: 0, y: 0 }] }));
-  }
-
-  /** Waits for what uses the table, then frees it. Closing twice is fine. */
-  async close(): Promise<void> {
-    await this.#table?.close();
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close();
   }
 
   #checkOutput(output: DeviceMemory, images: number): void {

@@ -5,7 +5,7 @@ import { isPlain, scaleFor, valueBits } from './normalisation.js';
 import type { FullRecipe } from './recipe.js';
 
 /** `sizeof(ImageJob)` of kernels/job.cuh. */
-export const JOB_BYTES = 264;
+export const JOB_BYTES = 256;
 
 /** Writes one member behind the other: the struct has no gaps. */
 class Writer {
@@ -56,29 +56,25 @@ export function writeJob(
     valueBits(recipe, traits.max, plane, ((recipe.pad[plane] as number) * traits.max) / 255),
   );
   const w = new Writer();
-  w.i64(from.source + BigInt(image.byteOffset), image.planePitch, from.outputElements, channels * width * height);
+  w.i64(from.source + BigInt(image.byteOffset), from.outputElements);
   w.i64(...planes.map((plane) => (interleaved ? plane : plane * width * height)));
   // 1 / (target / source), as OpenCV computes it.
-  w.f64(1 / (placement.width / scaledWidth(recipe, image)), 1 / (placement.height / scaledHeight(recipe, image)));
-  w.f64(scaleFor(recipe, traits.max));
-  w.i32(image.pitch, width * pixelStride, pixelStride, image.width, image.height, crop.x, crop.y);
-  w.i32(scaledWidth(recipe, image), scaledHeight(recipe, image), width, height);
+  w.f64(1 / (placement.width / crop.width), 1 / (placement.height / crop.height));
+  w.i32(image.pitch, width * pixelStride, pixelStride, width);
   w.i32(placement.left, placement.top, placement.width, placement.height);
-  w.i32(tiles.columns, tiles.stepX, tiles.stepY, tiles.lastX, tiles.lastY, channels);
+  w.i32(crop.x, crop.y, crop.width, crop.height);
+  // The 8-bit kernels take the table instead where it is not plain.
+  const divisor = isPlain(recipe, traits.max) ? traits.max : 0;
+  w.f32(divisor, divisor === 0 ? 0 : 1 / divisor);
+  w.i32(channels, recipe.interpolation === 'nearest' ? 1 : 0);
   w.i32(...bits, ...planes.map((plane) => 256 * plane));
-  w.i32(traits.firstByte ?? 0, recipe.interpolation === 'nearest' ? 1 : 0);
+  w.i64(image.planePitch, channels * width * height);
+  w.f64(scaleFor(recipe, traits.max));
+  w.i32(tiles.columns, tiles.stepX, tiles.stepY, tiles.lastX, tiles.lastY);
+  w.i32(image.width, image.height, traits.firstByte ?? 0);
   const matrix = colorMatrix(image.matrix, image.range);
   w.i32(matrix.lumaOffset, matrix.luma, matrix.vToRed, matrix.uToGreen, matrix.vToGreen, matrix.uToBlue);
   w.i32(...(traits.red ?? [0, 0]));
-  // The 8-bit kernels take the table instead where it is not plain.
-  const divisor = isPlain(recipe, traits.max) ? traits.max : 0;
-  w.f32(divisor, divisor === 0 ? 0 : 1 / divisor, ...byPlane(recipe.mean), ...byPlane(recipe.std));
+  w.f32(...byPlane(recipe.mean), ...byPlane(recipe.std));
   return w.view;
 }
-
-/** What is brought to the placement's size: a tile is a part of the crop. */
-const scaledWidth = ({ resize, width }: FullRecipe, { crop }: SourceImage): number =>
-  resize === 'tiles' ? Math.min(width, crop.width) : crop.width;
-
-const scaledHeight = ({ resize, height }: FullRecipe, { crop }: SourceImage): number =>
-  resize === 'tiles' ? Math.min(height, crop.height) : crop.height;

@@ -1,6 +1,6 @@
 import { PreprocError } from '../errors.js';
 import { letterbox, type Placement } from '../reference/geometry.js';
-import type { Crop } from './device-image.js';
+import type { Crop, SourceImage } from './device-image.js';
 import type { FullRecipe } from './recipe.js';
 
 /** How tiles lie in a picture: a grid with steps, of which the last column and row end with the picture. */
@@ -69,4 +69,27 @@ export function tileOrigins({ columns, rows, stepX, stepY, lastX, lastY }: TileG
     x: Math.min((i % columns) * stepX, lastX),
     y: Math.min(Math.floor(i / columns) * stepY, lastY),
   }));
+}
+
+/** Which kernel makes a tensor: `batch` does what the other two, which are quicker, leave out. */
+export type Way = 'direct' | 'resized' | 'batch';
+
+/** One descriptor's worth of work. */
+export interface Part {
+  readonly source: SourceImage;
+  readonly layout: Layout;
+}
+
+/** The kernel for an image, and what it is told: one part, but each tile by itself where tiles have padding. */
+export function partsOf(recipe: FullRecipe, source: SourceImage, layout: Layout): { way: Way; parts: Part[] } {
+  if (layout.direct) return { way: 'direct', parts: [{ source, layout }] };
+  if (recipe.resize !== 'tiles') {
+    return { way: recipe.interpolation === 'linear' ? 'resized' : 'batch', parts: [{ source, layout }] };
+  }
+  const { width, height } = layout.placement;
+  const parts = tileOrigins(layout.tiles).map(({ x, y }) => ({
+    source: { ...source, crop: { x: source.crop.x + x, y: source.crop.y + y, width, height } },
+    layout: { ...layout, tiles: ONE_TILE },
+  }));
+  return { way: 'batch', parts };
 }

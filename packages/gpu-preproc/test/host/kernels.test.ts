@@ -8,7 +8,7 @@ import { describeTier, seeded } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkImage, traitsOf } from '../../src/gpu/device-image.js';
 import { writeJob } from '../../src/gpu/job.js';
-import { layOut, tileOrigins } from '../../src/gpu/layout.js';
+import { layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
 import { isPlain, tableBytes } from '../../src/gpu/normalisation.js';
 import { FORMAT_NAMES, type KernelCase, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
@@ -27,12 +27,16 @@ function launchOf({ image, recipe }: KernelCase): { input: Buffer; outputBytes: 
   const bytes = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 }[recipe.datatype];
   const outputBytes = (tiles * recipe.channels * recipe.width * recipe.height + 1) * bytes;
   const element = { FP32: 'f32', FP16: 'f16', UINT8: 'u8', INT8: 'u8' }[recipe.datatype];
-  const entry = `${layout.direct ? 'direct' : 'resized'}_${kernel}_${element}`;
+  const { way, parts } = partsOf(recipe, source, layout);
+  const entry = `${way}_${kernel}_${element}`;
   const numbers = [recipe.width, recipe.height, tiles, data.byteLength, outputBytes, table.byteLength];
-  const job = writeJob(recipe, source, layout);
+  const each = recipe.channels * recipe.width * recipe.height;
+  const jobs = parts.map((part, i) =>
+    Buffer.from(writeJob(recipe, part.source, part.layout, { source: 0n, outputElements: i * each }).buffer),
+  );
   const head = Buffer.from(`${entry} ${numbers.join(' ')}\n`);
   const output = Buffer.alloc(outputBytes, CANARY);
-  return { input: Buffer.concat([head, Buffer.from(job.buffer), data, output, table]), outputBytes };
+  return { input: Buffer.concat([head, ...jobs, data, output, table]), outputBytes };
 }
 
 describeTier('host', "the kernels' code compiled by g++", () => {
@@ -73,6 +77,6 @@ describeTier('host', "the kernels' code compiled by g++", () => {
   });
 
   test('divides every value of 8, 12 and 16 bits as a division does', () => {
-    expect(run(Buffer.from('divide 255\ndivide 4095\ndivide 65535\n')).toString()).toBe('0\n0\n0\n');
+    expect(run(Buffer.from('divide 255\ndivide 4095\ndivide 65535\n')).toString()).toBe('0 0\n0 0\n0 0\n');
   });
 });

@@ -1,6 +1,7 @@
 // Runs the kernels' code on the host: for each launch on stdin (a line with the entry point, the tensor's width and
-// height, the tiles, and the bytes of source, output and table; then job, source, output as it was, table) the output on
-// stdout. `divide D` instead checks all values of a divisor and prints how many are not those of a division.
+// height, the tiles or the jobs, and the bytes of source, output and table; then the job, in a batch the jobs, source,
+// output as it was, table) the output on stdout. `divide D` instead checks all values of a divisor and prints how many
+// are not those of a division, in fp32 and, for bytes, in fp16.
 #include <cstdio>
 #include <iostream>
 #include <map>
@@ -17,12 +18,19 @@ using Write = void (*)(const ImageJob&, const uint8_t*, void*, const void*, int,
 struct Entry {
   Write write;
   int pixels;
+  bool batch;
 };
+
+template <class Source, class Element, bool General>
+void write_one(const ImageJob& job, const uint8_t* source, void* output, const void* table, int x, int y, int) {
+  write_resized<Source, Element, General>(job, source, output, table, x, y);
+}
 
 template <class Source, class Element>
 void add(std::map<std::string, Entry>& entries, const std::string& name) {
-  entries["resized_" + name] = {write_resized<Source, Element>, 1};
-  entries["direct_" + name] = {write_direct<Source, Element>, 4};
+  entries["resized_" + name] = {write_one<Source, Element, false>, 1, false};
+  entries["direct_" + name] = {write_direct<Source, Element>, Element::kGroup, false};
+  entries["batch_" + name] = {write_one<Source, Element, true>, 1, true};
 }
 
 template <class Source>
@@ -58,14 +66,17 @@ std::vector<uint64_t> read_bytes(size_t count) {
   return bytes;
 }
 
-int check_division(int divisor) {
-  int wrong = 0;
-  const float reciprocal = 1.0f / static_cast<float>(divisor);
+void check_division(int divisor) {
+  int wrong = 0, wrong_half = 0;
+  ImageJob job = {};
+  job.divisor = static_cast<float>(divisor);
+  job.reciprocal = static_cast<float>(1.0 / divisor);
   for (int v = 0; v <= divisor; v++) {
-    const float d = static_cast<float>(divisor);
-    if (divide(v, d, reciprocal) != static_cast<float>(v) / d) wrong++;
+    const float quotient = static_cast<float>(v) / job.divisor;
+    if (divide(v, job.divisor, job.reciprocal) != quotient) wrong++;
+    if (divisor == 255 && half_bits(Float16::plain(job, v)) != half_bits(quotient)) wrong_half++;
   }
-  return wrong;
+  std::printf("%d %d\n", wrong, wrong_half);
 }
 
 }  // namespace
@@ -77,23 +88,23 @@ int main() {
     if (name == "divide") {
       int divisor;
       std::cin >> divisor;
-      std::printf("%d\n", check_division(divisor));
+      check_division(divisor);
       continue;
     }
     int width, height, tiles;
     size_t source_bytes, output_bytes, table_bytes;
     std::cin >> width >> height >> tiles >> source_bytes >> output_bytes >> table_bytes;
     std::cin.get();
-    ImageJob job;
-    std::cin.read(reinterpret_cast<char*>(&job), sizeof job);
+    const Entry& entry = entries.at(name);
+    std::vector<ImageJob> jobs(entry.batch ? tiles : 1);
+    std::cin.read(reinterpret_cast<char*>(jobs.data()), static_cast<std::streamsize>(jobs.size() * sizeof(ImageJob)));
     const std::vector<uint64_t> source = read_bytes(source_bytes);
     std::vector<uint64_t> output = read_bytes(output_bytes);
     const std::vector<uint64_t> table = read_bytes(table_bytes);
-    const Entry& entry = entries.at(name);
     for (int tile = 0; tile < tiles; tile++) {
       for (int y = 0; y < height; y++) {
         for (int x = 0; x < width; x += entry.pixels) {
-          entry.write(job, reinterpret_cast<const uint8_t*>(source.data()), output.data(),
+          entry.write(jobs[entry.batch ? tile : 0], reinterpret_cast<const uint8_t*>(source.data()), output.data(),
                       table_bytes == 0 ? nullptr : table.data(), x, y, tile);
         }
       }
