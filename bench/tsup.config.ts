@@ -19,6 +19,7 @@ export default defineConfig({
     'src/soak.ts',
     'src/pool.ts',
     'src/pool/figures.ts',
+    'src/preproc.ts',
     'src/devserver.ts',
     'src/devserver/serve.ts',
   ],

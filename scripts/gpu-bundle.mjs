@@ -29,6 +29,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildBackend } from '../bench/backend/build.mjs';
 import { buildPeer } from '../bench/cuda/build.mjs';
+import { findNvcc } from '../packages/gpu-preproc/scripts/nvcc.mjs';
 import { closure, copyPackage } from './gpu/closure.mjs';
 import { digest } from './gpu/digest.mjs';
 
@@ -109,7 +110,8 @@ async function stageApp(stage) {
     {
       cwd: root,
       stdio: 'inherit',
-      env: { ...process.env, PATH: `${tools}:${process.env.PATH}` },
+      // The compiler is an input of the build: what was built without it has no code for the GPU.
+      env: { ...process.env, PATH: `${tools}:${process.env.PATH}`, NVCC: findNvcc() ?? 'none' },
     },
   );
   const tracked = sources()

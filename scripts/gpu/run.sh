@@ -6,6 +6,7 @@
 #   run.sh tests  [DIR]   unpack, then the gpu tier with REQUIRE_GPU=1
 #   run.sh bench  [DIR]   unpack, then the requests in a row and the transports benchmark
 #   run.sh cuda   [DIR]   unpack, then cuda-native's figures beside C++, create/close cycles, compute-sanitizer if here
+#   run.sh preproc [DIR]  unpack, then the kernels of gpu-preproc: their tests, and their benchmark beside torch and OpenCV
 #   run.sh client [DIR]   unpack, then triton-client beside NVIDIA's clients
 #   run.sh all    [DIR]   unpack, tests, cuda, bench: within TIME_LIMIT seconds (default 480)
 #
@@ -127,6 +128,12 @@ cuda() {
   step sanitizer 20 sanitizer
 }
 
+# The kernels of gpu-preproc; a goal that was not met ends the step with 1.
+preproc() {
+  TESTS=packages/gpu-preproc/test/gpu tests "$((${1} / 2))"
+  step preproc "$((${1} / 2))" node bench/dist/preproc.js --out "$OUT/preproc.json"
+}
+
 # The kernels, copies and graphs of one small program under NVIDIA's memory checker, where the machine has it.
 sanitizer() {
   local checker
@@ -143,8 +150,8 @@ sanitizer() {
 
 command=${1:-all}
 case $command in
-  unpack | tests | cuda | bench | client | all) ;;
-  *) echo "usage: run.sh unpack|tests|cuda|bench|client|all [DIR]" >&2; exit 2 ;;
+  unpack | tests | cuda | preproc | bench | client | all) ;;
+  *) echo "usage: run.sh unpack|tests|cuda|preproc|bench|client|all [DIR]" >&2; exit 2 ;;
 esac
 directory=$(cd "${2:-$(dirname "$0")}" && pwd) || exit 1
 if ! unpack "$directory"; then
@@ -157,6 +164,7 @@ if [ "$command" != unpack ]; then
   case $command in
     tests) tests "$(left 60)" ;;
     cuda) cuda ;;
+    preproc) preproc "$(left 60)" ;;
     bench) bench "$(left 60)" ;;
     client) client "$(left 60)" ;;
     all)

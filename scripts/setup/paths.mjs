@@ -11,6 +11,8 @@ export const server = join(home, 'server');
 /** An older server, which the conformance suite runs against too. */
 export const oldServer = join(home, 'server-2.48');
 export const peers = join(home, 'peers');
+/** The CUDA compiler, in a Python environment. */
+export const compiler = join(home, 'nvcc');
 /** What only the release check needs: a registry, linters of packages, other versions of TypeScript. */
 export const releaseTools = join(home, 'release');
 export const requirements = join(root, 'tools', 'local-triton', 'requirements');

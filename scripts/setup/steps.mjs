@@ -2,7 +2,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rm
 import { basename, join } from 'node:path';
 import { hashOf, listSources } from './fingerprint.mjs';
 import { arm64Problem, fetchNode, NODES, nodeFolder, nodeProgram, sanitizerProblem, X64_NODES } from './nodes.mjs';
-import { home, oldServer, peers, releaseTools, requirements, root, server, tools } from './paths.mjs';
+import { compiler, home, oldServer, peers, releaseTools, requirements, root, server, tools } from './paths.mjs';
 import { SetupError } from './problems.mjs';
 
 /**
@@ -70,6 +70,7 @@ function buildStep(machine) {
       configuration.map((name) => join(root, name)),
       process.version,
       listSources(folders),
+      existsSync(nvcc),
     ),
     outputs: [
       ...folders.filter((folder) => existsSync(join(folder, 'tsup.config.ts'))).map((folder) => join(folder, 'dist')),
@@ -81,8 +82,22 @@ function buildStep(machine) {
 
 function turbo(log, machine, tasks) {
   return log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', ...tasks, '--output-logs=errors-only'], {
-    env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python },
+    env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python, ...(existsSync(nvcc) && { NVCC: nvcc }) },
   });
+}
+
+const nvcc = join(compiler, 'cuda', 'nvidia', 'cu13', 'bin', 'nvcc');
+
+/** Before the build, which without it leaves the kernels to the driver's compiler. */
+function compilerStep(machine) {
+  return {
+    name: 'nvcc',
+    title: 'CUDA compiler (about 90 MB)',
+    inputs: hashOf([join(requirements, 'nvcc.txt')], machine.python, compiler),
+    outputs: [nvcc],
+    run: (log) =>
+      makeEnvironment(log, machine, compiler, 'nvcc.txt', ['--no-deps', '--target', join(compiler, 'cuda')]),
+  };
 }
 
 /** A further build of the addon, of which only tests have a use. */
@@ -231,7 +246,9 @@ const quoted = (text) => `'${text.replaceAll("'", "'\\''")}'`;
  * @returns {(() => Step)[]} made one by one: the inputs of a later step may be outputs of an earlier one
  */
 export function stepsFor(needs, machine) {
-  const steps = [pnpmStep, dependenciesStep, () => buildStep(machine)];
+  const steps = [pnpmStep, dependenciesStep];
+  if (needs.has('nvcc')) steps.push(() => compilerStep(machine));
+  steps.push(() => buildStep(machine));
   if (needs.has('server')) {
     const title = 'Triton server (about 100 MB)';
     steps.push(() => serverStep(machine, { name: 'server', title, folder: server, file: 'server.txt' }));

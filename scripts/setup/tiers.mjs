@@ -1,4 +1,4 @@
-/** @typedef {'server' | 'old-server' | 'peers' | 'headers' | 'release' | 'nodes' | 'arm64' | 'sanitizers'} TierNeed */
+/** @typedef {'server' | 'old-server' | 'peers' | 'headers' | 'nvcc' | 'release' | 'nodes' | 'arm64' | 'sanitizers'} TierNeed */
 
 /** What each tier of `npm test` needs set up beside the dependencies and the build. */
 export const TIER_NEEDS = {
@@ -8,7 +8,7 @@ export const TIER_NEEDS = {
   size: [],
   unit: [],
   contract: [],
-  host: ['peers', 'headers'],
+  host: ['peers', 'headers', 'nvcc'],
   driver: [],
   nodes: ['nodes'],
   arm64: ['arm64'],
@@ -16,9 +16,9 @@ export const TIER_NEEDS = {
   training: ['server'],
   detector: ['server'],
   triton: ['server', 'old-server', 'peers'],
-  gpu: ['server', 'peers'],
+  gpu: ['server', 'peers', 'nvcc'],
   readme: ['server'],
-  release: ['server', 'release'],
+  release: ['server', 'release', 'nvcc'],
 };
 
 /** The tiers among the arguments of `npm test`; all when none is named. */

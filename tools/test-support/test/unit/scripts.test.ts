@@ -168,7 +168,7 @@ describe('what npm test sets up', () => {
     needsOf(command: string, args: string[]): Set<string>;
   }
 
-  const ALL = ['arm64', 'headers', 'nodes', 'old-server', 'peers', 'release', 'sanitizers', 'server'];
+  const ALL = ['arm64', 'headers', 'nodes', 'nvcc', 'old-server', 'peers', 'release', 'sanitizers', 'server'];
 
   test('is told for every tier there is', async () => {
     const { TIER_NEEDS } = (await load('setup/tiers.mjs')) as Tiers;
@@ -180,9 +180,9 @@ describe('what npm test sets up', () => {
 
   test.each([
     { command: 'test', args: ['unit', 'packages/shm-pool'], needs: [] },
-    { command: 'test', args: ['host'], needs: ['headers', 'peers'] },
+    { command: 'test', args: ['host'], needs: ['headers', 'nvcc', 'peers'] },
     { command: 'test', args: ['unit', 'training'], needs: ['server'] },
-    { command: 'test', args: ['release'], needs: ['release', 'server'] },
+    { command: 'test', args: ['release'], needs: ['nvcc', 'release', 'server'] },
     { command: 'test', args: ['nodes', 'sanitize'], needs: ['nodes', 'sanitizers'] },
     {
       command: 'test',

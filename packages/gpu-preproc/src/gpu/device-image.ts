@@ -1,0 +1,152 @@
+import type { DeviceMemory } from '@zerohop/cuda-native';
+import { checkOneOf, checkPositiveInteger, outOfRange } from '../arguments.js';
+
+/**
+ * What kernels read. 8 bits: interleaved, planar (`…P`), Bayer (the letters are the first two pixels of the first row)
+ * and NV12. 16 bits, little-endian: gray, interleaved, Bayer with 12 bits in the low bits.
+ */
+export type DeviceFormat = keyof typeof FORMATS;
+
+interface FormatTraits {
+  /** The part of the kernel's name. */
+  readonly kernel: string;
+  /** Bytes of one pixel in one row of a plane. */
+  readonly bytes: number;
+  /** Which colour each component is: 0 red, 1 green, 2 blue. */
+  readonly colors: readonly [number, number, number];
+  /** The largest value. */
+  readonly max: 255 | 4095 | 65535;
+  /** Of 4-byte pixels: where the colours begin. */
+  readonly firstByte?: 0 | 1;
+  /** Column and row of the first red sample of a mosaic. */
+  readonly red?: readonly [x: number, y: number];
+}
+
+const RGB = [0, 1, 2] as const;
+const BGR = [2, 1, 0] as const;
+const bayer = (x: number, y: number) => ({ colors: RGB, red: [x, y] as const });
+const bayer8 = { kernel: 'bayer8', bytes: 1, max: 255 } as const;
+const bayer12 = { kernel: 'bayer16', bytes: 2, max: 4095 } as const;
+
+export const FORMATS = {
+  RGB8: { kernel: 'rgb8', bytes: 3, colors: RGB, max: 255 },
+  BGR8: { kernel: 'rgb8', bytes: 3, colors: BGR, max: 255 },
+  RGBA8: { kernel: 'rgba8', bytes: 4, colors: RGB, max: 255, firstByte: 0 },
+  BGRA8: { kernel: 'rgba8', bytes: 4, colors: BGR, max: 255, firstByte: 0 },
+  ARGB8: { kernel: 'rgba8', bytes: 4, colors: RGB, max: 255, firstByte: 1 },
+  ABGR8: { kernel: 'rgba8', bytes: 4, colors: BGR, max: 255, firstByte: 1 },
+  GRAY8: { kernel: 'gray8', bytes: 1, colors: RGB, max: 255 },
+  RGB8P: { kernel: 'planar8', bytes: 1, colors: RGB, max: 255 },
+  BGR8P: { kernel: 'planar8', bytes: 1, colors: BGR, max: 255 },
+  NV12: { kernel: 'nv12', bytes: 1, colors: RGB, max: 255 },
+  BAYER_RG8: { ...bayer8, ...bayer(0, 0) },
+  BAYER_GR8: { ...bayer8, ...bayer(1, 0) },
+  BAYER_GB8: { ...bayer8, ...bayer(0, 1) },
+  BAYER_BG8: { ...bayer8, ...bayer(1, 1) },
+  BAYER_RG12: { ...bayer12, ...bayer(0, 0) },
+  BAYER_GR12: { ...bayer12, ...bayer(1, 0) },
+  BAYER_GB12: { ...bayer12, ...bayer(0, 1) },
+  BAYER_BG12: { ...bayer12, ...bayer(1, 1) },
+  GRAY16: { kernel: 'gray16', bytes: 2, colors: RGB, max: 65535 },
+  RGB16: { kernel: 'rgb16', bytes: 6, colors: RGB, max: 65535 },
+} as const satisfies Record<string, FormatTraits>;
+
+export const traitsOf = (format: DeviceFormat): FormatTraits => FORMATS[format];
+
+/** The part of a picture that is used, in its pixels. */
+export interface Crop {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+/** A picture in memory that the device can read: `height` rows of `width` pixels. Borrowed until the work is over. */
+export interface DeviceImage {
+  readonly memory: DeviceMemory;
+  /** Bytes from the start of `memory` to the first pixel. @defaultValue 0 */
+  readonly byteOffset?: number;
+  readonly width: number;
+  readonly height: number;
+  readonly format: DeviceFormat;
+  /** Bytes from row to row. @defaultValue a row's bytes */
+  readonly pitch?: number;
+  /** Bytes from plane to plane, of `NV12` to the chroma. @defaultValue `pitch · height` */
+  readonly planePitch?: number;
+  /** @defaultValue the whole picture */
+  readonly crop?: Crop;
+  /** Of `NV12`. @defaultValue 'bt709' from 720 rows on, else 'bt601' */
+  readonly matrix?: 'bt601' | 'bt709' | 'bt2020';
+  /** Of `NV12`. @defaultValue 'limited' */
+  readonly range?: 'limited' | 'full';
+}
+
+/** A {@link DeviceImage}, checked and without gaps. */
+export interface SourceImage extends Required<DeviceImage> {
+  readonly traits: FormatTraits;
+}
+
+/** The kernels' integers. */
+const MAX_PITCH = 2 ** 31 - 1;
+
+function planesBehindFirst(format: DeviceFormat): number {
+  return traitsOf(format).kernel === 'planar8' ? 2 : 0;
+}
+
+function checkCrop({ x, y, width, height }: Crop, image: DeviceImage): Crop {
+  for (const [name, from, size, limit] of [
+    ['x', x, width, image.width],
+    ['y', y, height, image.height],
+  ] as const) {
+    checkPositiveInteger(`crop's size along ${name}`, size);
+    if (!Number.isSafeInteger(from) || from < 0 || from + size > limit) {
+      throw outOfRange(`integer from 0 to ${limit - size}`, `crop.${name}`, from);
+    }
+  }
+  return { x, y, width, height };
+}
+
+/**
+ * @throws TypeError | RangeError for a wrong size, pitch or crop, an NV12 picture with odd sides, a mosaic with fewer than
+ * 3 rows or columns, 16-bit samples at odd addresses, and memory that ends before the picture
+ */
+export function checkImage(image: DeviceImage): SourceImage {
+  const { memory, byteOffset = 0 } = image;
+  const width = checkPositiveInteger('width', image.width);
+  const height = checkPositiveInteger('height', image.height);
+  const format = checkOneOf('format', image.format, Object.keys(FORMATS) as DeviceFormat[]);
+  const traits = traitsOf(format);
+  const rowBytes = width * traits.bytes;
+  const pitch = checkPositiveInteger('pitch', image.pitch ?? rowBytes);
+  if (pitch < rowBytes) throw outOfRange(`at least ${rowBytes} (${width} pixels of ${format})`, 'pitch', pitch);
+  if (pitch > MAX_PITCH) throw outOfRange(`at most ${MAX_PITCH}`, 'pitch', pitch);
+  const planePitch = checkPositiveInteger('planePitch', image.planePitch ?? pitch * height);
+  if (traits.red !== undefined && Math.min(width, height) < 3) {
+    throw outOfRange('at least 3x3 pixels', `a ${format} image's size`, `${width}x${height}`);
+  }
+  if (format === 'NV12' && (width % 2 !== 0 || height % 2 !== 0)) {
+    throw outOfRange('even sides', 'an NV12 image', `${width}x${height}`);
+  }
+  const rows = format === 'NV12' ? height / 2 : height;
+  const lastPlane = format === 'NV12' ? planePitch : planesBehindFirst(format) * planePitch;
+  const needed = byteOffset + lastPlane + pitch * (rows - 1) + rowBytes;
+  if (memory.byteLength < Math.max(needed, byteOffset + pitch * (height - 1) + rowBytes)) {
+    throw outOfRange(`at least ${needed} bytes (${width}x${height} ${format})`, 'memory.byteLength', memory.byteLength);
+  }
+  if (traits.max > 255 && (pitch % 2 !== 0 || (memory.address + BigInt(byteOffset)) % 2n !== 0n)) {
+    throw outOfRange('even address and pitch', `a ${format} image`, `pitch ${pitch}`);
+  }
+  return {
+    memory,
+    byteOffset,
+    width,
+    height,
+    format,
+    pitch,
+    planePitch,
+    traits,
+    crop: checkCrop(image.crop ?? { x: 0, y: 0, width, height }, image),
+    matrix: checkOneOf('matrix', image.matrix ?? (height >= 720 ? 'bt709' : 'bt601'), ['bt601', 'bt709', 'bt2020']),
+    range: checkOneOf('range', image.range ?? 'limited', ['limited', 'full']),
+  };
+}

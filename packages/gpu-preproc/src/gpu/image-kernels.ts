@@ -1,0 +1,84 @@
+import type { Device, DeviceMemory, Module, Stream } from '@zerohop/cuda-native';
+import { outOfRange } from '../arguments.js';
+import { type DeviceFormat, FORMATS, traitsOf } from './device-image.js';
+import { BATCH, type BatchKernel, ImagePlan, SINGLE, type SingleKernel } from './image-plan.js';
+import { type LoadedFrom, loadKernels } from './module-image.js';
+import { isPlain, tableBytes } from './normalisation.js';
+import { checkRecipe, type KernelRecipe } from './recipe.js';
+
+const ELEMENT_NAMES = { FP32: 'f32', FP16: 'f16', UINT8: 'u8', INT8: 'u8' } as const;
+
+/**
+ * The kernels, loaded on one device. Owns the loaded code; what it enqueues borrows images and tensors until that work
+ * is over.
+ */
+export class ImageKernels {
+  readonly device: Device;
+  readonly loadedFrom: LoadedFrom;
+  readonly #module: Module;
+
+  private constructor(device: Device, module: Module, loadedFrom: LoadedFrom) {
+    this.device = device;
+    this.#module = module;
+    this.loadedFrom = loadedFrom;
+  }
+
+  /** Loads the code, off the JS thread. @throws CudaError when the driver refuses it */
+  static async open(device: Device): Promise<ImageKernels> {
+    const { module, loadedFrom } = await loadKernels(device);
+    return new ImageKernels(device, module, loadedFrom);
+  }
+
+  /**
+   * Makes ready what a recipe needs for the formats: kernels and the table of the normalisation.
+   *
+   * @throws TypeError | RangeError for wrong arguments: one channel of a colour format, bytes of a 16-bit format
+   * @throws CudaError
+   */
+  async plan(recipe: KernelRecipe, formats: readonly DeviceFormat[]): Promise<ImagePlan> {
+    const full = checkRecipe(recipe);
+    const single = new Map<string, SingleKernel>();
+    const batch = new Map<string, BatchKernel>();
+    for (const format of formats) {
+      const { kernel: name, max } = traitsOf(format);
+      if (full.channels === 1 && !format.startsWith('GRAY')) throw outOfRange('3', `channels of ${format}`, 1);
+      const element = ELEMENT_NAMES[full.datatype];
+      if (max > 255 && element === 'u8') throw outOfRange("'FP32' or 'FP16'", `datatype of ${format}`, full.datatype);
+      if (batch.has(name)) continue;
+      for (const way of ['direct', 'resized']) {
+        single.set(`${way}_${name}`, await this.#module.kernel(`${way}_${name}_${element}`, SINGLE));
+      }
+      batch.set(name, await this.#module.kernel(`batch_${name}_${element}`, BATCH));
+    }
+    const shallow = formats.some((format) => FORMATS[format].max === 255);
+    const table = shallow && !isPlain(full, 255) ? await this.#upload(tableBytes(full)) : null;
+    return new ImagePlan(full, { single, batch }, table);
+  }
+
+  /** A launch without work: what measurements state beside their figures. */
+  async emptyLaunch(stream: Stream): Promise<() => void> {
+    const empty = await this.#module.kernel('empty', []);
+    return () => stream.launch(empty, { grid: 1, block: 32 });
+  }
+
+  /** Waits for what was enqueued, then unloads the code. Closing twice is fine. */
+  close(): Promise<void> {
+    return this.#module.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #upload(bytes: Uint8Array): Promise<DeviceMemory> {
+    const memory = await this.device.alloc(bytes.byteLength);
+    const stream = this.device.createStream();
+    try {
+      await stream.copyToDevice(memory, bytes);
+      await stream.done();
+    } finally {
+      await stream.close();
+    }
+    return memory;
+  }
+}

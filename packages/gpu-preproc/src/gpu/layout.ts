@@ -1,0 +1,95 @@
+import { PreprocError } from '../errors.js';
+import { letterbox, type Placement } from '../reference/geometry.js';
+import type { Crop, SourceImage } from './device-image.js';
+import type { FullRecipe } from './recipe.js';
+
+/** How tiles lie in a picture: a grid with steps, of which the last column and row end with the picture. */
+export interface TileGrid {
+  readonly columns: number;
+  readonly rows: number;
+  readonly stepX: number;
+  readonly stepY: number;
+  readonly lastX: number;
+  readonly lastY: number;
+}
+
+/** Where a picture goes: its place in the tensor (in each tile alike), and the tiles. */
+export interface Layout {
+  readonly placement: Placement;
+  readonly tiles: TileGrid;
+  /** Whether the tensor is the picture, or a tile a part of it, pixel by pixel without padding. */
+  readonly direct: boolean;
+}
+
+const ONE_TILE: TileGrid = { columns: 1, rows: 1, stepX: 0, stepY: 0, lastX: 0, lastY: 0 };
+
+function tilesAlong(size: number, tile: number, step: number): number {
+  return size <= tile ? 1 : Math.ceil((size - tile) / step) + 1;
+}
+
+function cut(recipe: FullRecipe, { width, height }: Crop): Layout {
+  const stepX = recipe.width - recipe.overlap;
+  const stepY = recipe.height - recipe.overlap;
+  const placement = { left: 0, top: 0, width: Math.min(width, recipe.width), height: Math.min(height, recipe.height) };
+  return {
+    placement,
+    tiles: {
+      columns: tilesAlong(width, recipe.width, stepX),
+      rows: tilesAlong(height, recipe.height, stepY),
+      stepX,
+      stepY,
+      lastX: Math.max(0, width - recipe.width),
+      lastY: Math.max(0, height - recipe.height),
+    },
+    direct: placement.width === recipe.width && placement.height === recipe.height,
+  };
+}
+
+/** @throws PreprocError `ERR_IMAGE_SIZE` for `resize: 'none'` and a picture of another size than the tensor's */
+export function layOut(recipe: FullRecipe, crop: Crop): Layout {
+  if (recipe.resize === 'tiles') return cut(recipe, crop);
+  const { width, height } = recipe;
+  const same = crop.width === width && crop.height === height;
+  if (recipe.resize === 'none' && !same) {
+    throw new PreprocError(
+      'ERR_IMAGE_SIZE',
+      `Expected an image of ${width}x${height} pixels for resize 'none' but received ${crop.width}x${crop.height}`,
+    );
+  }
+  const placement =
+    recipe.resize === 'letterbox'
+      ? letterbox(crop.width, crop.height, width, height)
+      : { left: 0, top: 0, width, height };
+  return { placement, tiles: ONE_TILE, direct: same };
+}
+
+/** Where each tile begins in the crop, in the order of the batch. */
+export function tileOrigins({ columns, rows, stepX, stepY, lastX, lastY }: TileGrid): { x: number; y: number }[] {
+  return Array.from({ length: columns * rows }, (_, i) => ({
+    x: Math.min((i % columns) * stepX, lastX),
+    y: Math.min(Math.floor(i / columns) * stepY, lastY),
+  }));
+}
+
+/** Which kernel makes a tensor: `batch` does what the other two, which are quicker, leave out. */
+export type Way = 'direct' | 'resized' | 'batch';
+
+/** One descriptor's worth of work. */
+export interface Part {
+  readonly source: SourceImage;
+  readonly layout: Layout;
+}
+
+/** The kernel for an image, and what it is told: one part, but each tile by itself where tiles have padding. */
+export function partsOf(recipe: FullRecipe, source: SourceImage, layout: Layout): { way: Way; parts: Part[] } {
+  if (layout.direct) return { way: 'direct', parts: [{ source, layout }] };
+  if (recipe.resize !== 'tiles') {
+    return { way: recipe.interpolation === 'linear' ? 'resized' : 'batch', parts: [{ source, layout }] };
+  }
+  const { width, height } = layout.placement;
+  const parts = tileOrigins(layout.tiles).map(({ x, y }) => ({
+    source: { ...source, crop: { x: source.crop.x + x, y: source.crop.y + y, width, height } },
+    layout: { ...layout, tiles: ONE_TILE },
+  }));
+  return { way: 'batch', parts };
+}

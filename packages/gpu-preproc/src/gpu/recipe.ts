@@ -1,0 +1,77 @@
+import { checkOneOf, checkPositiveInteger, outOfRange } from '../arguments.js';
+import type { ResizeMode } from '../reference/geometry.js';
+import type { Interpolation } from '../reference/resize.js';
+import type { ColorOrder, Triple } from '../reference/tensor.js';
+
+/** What the kernels write. */
+export type ElementType = 'FP32' | 'FP16' | 'UINT8' | 'INT8';
+
+export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 };
+
+/** How an image becomes a tensor, or, with `overlap`, a batch of tiles of the tensor's size. */
+export interface KernelRecipe {
+  /** Of the tensor, or of each tile. */
+  readonly width: number;
+  readonly height: number;
+  /** @defaultValue 'FP32' */
+  readonly datatype?: ElementType;
+  /** @defaultValue 'NCHW' */
+  readonly layout?: 'NCHW' | 'NHWC';
+  /** 1 only for gray sources. @defaultValue 3 */
+  readonly channels?: 1 | 3;
+  /** `'tiles'`: at its own size, cut; the last tile of a row or column ends with the image. @defaultValue 'letterbox' */
+  readonly resize?: ResizeMode | 'tiles';
+  /** Pixels that neighbouring tiles share. @defaultValue 0 */
+  readonly overlap?: number;
+  /** @defaultValue 'linear' */
+  readonly interpolation?: Interpolation;
+  /** @defaultValue 'RGB' */
+  readonly colorOrder?: ColorOrder;
+  /** Bytes, before normalisation; for deeper sources in proportion. @defaultValue 114 in every plane */
+  readonly pad?: Triple;
+  /** @defaultValue 1 for UINT8 and INT8, else 1 / (the source's largest value) */
+  readonly scale?: number | undefined;
+  /** By plane. @defaultValue 0 */
+  readonly mean?: Triple;
+  /** By plane. @defaultValue 1 */
+  readonly std?: Triple;
+}
+
+/** A {@link KernelRecipe}, checked; `scale` stays open where it depends on the source. */
+export type FullRecipe = Omit<Required<KernelRecipe>, 'scale'> & { readonly scale: number | undefined };
+
+function checkChannels(channels: 1 | 3): 1 | 3 {
+  if (channels !== 1 && channels !== 3) throw outOfRange('1 or 3', 'channels', channels);
+  return channels;
+}
+
+/** @throws TypeError | RangeError for a wrong value */
+export function checkRecipe(recipe: KernelRecipe): FullRecipe {
+  const width = checkPositiveInteger('width', recipe.width);
+  const height = checkPositiveInteger('height', recipe.height);
+  const { overlap = 0, pad = [114, 114, 114], mean = [0, 0, 0], std = [1, 1, 1], scale } = recipe;
+  if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap >= Math.min(width, height)) {
+    throw outOfRange(`integer from 0 to ${Math.min(width, height) - 1}`, 'overlap', overlap);
+  }
+  for (const byte of pad) {
+    if (!Number.isInteger(byte) || byte < 0 || byte > 255) throw outOfRange('bytes', 'pad', pad);
+  }
+  if (![...mean, ...std, scale ?? 1].every(Number.isFinite))
+    throw outOfRange('finite numbers', 'mean, std, scale', mean);
+  if (std.includes(0)) throw outOfRange('numbers other than 0', 'std', std);
+  return {
+    width,
+    height,
+    overlap,
+    pad,
+    mean,
+    std,
+    scale,
+    channels: checkChannels(recipe.channels ?? 3),
+    datatype: checkOneOf('datatype', recipe.datatype ?? 'FP32', ['FP32', 'FP16', 'UINT8', 'INT8']),
+    layout: checkOneOf('layout', recipe.layout ?? 'NCHW', ['NCHW', 'NHWC']),
+    resize: checkOneOf('resize', recipe.resize ?? 'letterbox', ['letterbox', 'stretch', 'none', 'tiles']),
+    interpolation: checkOneOf('interpolation', recipe.interpolation ?? 'linear', ['linear', 'nearest']),
+    colorOrder: checkOneOf('colorOrder', recipe.colorOrder ?? 'RGB', ['RGB', 'BGR']),
+  };
+}

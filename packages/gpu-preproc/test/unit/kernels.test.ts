@@ -1,0 +1,101 @@
+import type { DeviceMemory } from '@zerohop/cuda-native';
+import { describe, expect, test } from 'vitest';
+import { colorMatrix } from '../../src/gpu/color-matrix.js';
+import { checkImage, type DeviceImage } from '../../src/gpu/device-image.js';
+import { blockSize } from '../../src/gpu/image-plan.js';
+import { layOut, tileOrigins } from '../../src/gpu/layout.js';
+import { checkRecipe, type KernelRecipe } from '../../src/gpu/recipe.js';
+
+const memory = (byteLength: number, address = 0n) => ({ byteLength, address }) as DeviceMemory;
+const whole = (width: number, height: number) => ({ x: 0, y: 0, width, height });
+
+describe('tiles', () => {
+  const cut = (recipe: KernelRecipe, width: number, height: number) =>
+    layOut(checkRecipe({ resize: 'tiles', ...recipe }), whole(width, height));
+
+  test('end with the image: the last of a row and a column move inward', () => {
+    const { tiles, placement, direct } = cut({ width: 1280, height: 1280 }, 7680, 4320);
+    expect([tiles.columns, tiles.rows, direct]).toEqual([6, 4, true]);
+    expect(placement).toEqual({ left: 0, top: 0, width: 1280, height: 1280 });
+    expect(tileOrigins(tiles).at(-1)).toEqual({ x: 6400, y: 3040 });
+  });
+
+  test('share the overlap', () => {
+    const { tiles } = cut({ width: 100, height: 100, overlap: 20 }, 190, 100);
+    expect(tileOrigins(tiles)).toEqual([
+      { x: 0, y: 0 },
+      { x: 80, y: 0 },
+      { x: 90, y: 0 },
+    ]);
+  });
+
+  test('of a smaller image are one, padded', () => {
+    const { tiles, placement, direct } = cut({ width: 100, height: 100 }, 60, 100);
+    expect([tileOrigins(tiles).length, direct]).toEqual([1, false]);
+    expect(placement).toEqual({ left: 0, top: 0, width: 60, height: 100 });
+  });
+});
+
+describe('launches', () => {
+  test.each([
+    [640, 640, 640],
+    [960, 384, 320],
+    [1, 640, 32],
+    [641, 640, 224],
+    [33, 384, 64],
+  ])('%i threads in blocks of at most %i: %i', (items, most, expected) => {
+    expect(blockSize(items, most)).toBe(expected);
+  });
+});
+
+describe('an image on the device', () => {
+  const image = (change: Partial<DeviceImage>): DeviceImage => ({
+    memory: memory(1_000_000),
+    width: 100,
+    height: 50,
+    format: 'RGB8',
+    ...change,
+  });
+
+  test.each<[string, Partial<DeviceImage>, RegExp]>([
+    ['a pitch shorter than a row', { pitch: 299 }, /at least 300/],
+    ['memory that ends early', { memory: memory(14_999) }, /at least 15000 bytes/],
+    ['NV12 with odd sides', { format: 'NV12', height: 51 }, /even sides/],
+    ['NV12 whose chroma lies beyond the memory', { format: 'NV12', memory: memory(7_499) }, /at least 7500 bytes/],
+    ['a mosaic without neighbours', { format: 'BAYER_RG8', width: 2 }, /at least 3x3/],
+    ['16 bits at an odd address', { format: 'GRAY16', byteOffset: 1 }, /even address/],
+    ['a crop beyond the edge', { crop: { x: 1, y: 0, width: 100, height: 1 } }, /crop\.x/],
+    ['planes beyond the memory', { format: 'RGB8P', memory: memory(14_999) }, /at least 15000 bytes/],
+  ])('refuses %s', (_, change, message) => {
+    expect(() => checkImage(image(change))).toThrow(message);
+  });
+
+  test('of NV12 has the matrix of its height', () => {
+    expect(checkImage(image({ format: 'NV12' })).matrix).toBe('bt601');
+    expect(checkImage(image({ format: 'NV12', width: 2, height: 720 })).matrix).toBe('bt709');
+  });
+});
+
+test.each([
+  ['bt601', 'full', [1, 1.402, -0.344136, -0.714136, 1.772]],
+  ['bt709', 'limited', [1.164384, 1.792741, -0.213249, -0.532909, 2.112402]],
+  ['bt2020', 'limited', [1.164384, 1.678674, -0.187326, -0.650424, 2.141772]],
+  ['bt601', 'limited', [1.164384, 1.596027, -0.391762, -0.812968, 2.017232]],
+] as const)('%s %s has the coefficients of the standard', (standard, range, expected) => {
+  const { luma, vToRed, uToGreen, vToGreen, uToBlue } = colorMatrix(standard, range);
+  for (const [i, value] of [luma, vToRed, uToGreen, vToGreen, uToBlue].entries()) {
+    // OpenCV's own integers differ in the third place.
+    expect(Math.abs(value / 2 ** 20 - (expected[i] as number))).toBeLessThan(0.001);
+  }
+});
+
+test.each<[string, Partial<KernelRecipe>]>([
+  ['width', { width: 0 }],
+  ['overlap', { overlap: 32 }],
+  ['pad', { pad: [0, 0, 256] }],
+  ['std', { std: [1, 0, 1] }],
+  ['channels', { channels: 2 as 1 }],
+  ['layout', { layout: 'CHWN' as 'NCHW' }],
+])('a recipe with a wrong %s is refused', (name, change) => {
+  expect(() => checkRecipe({ width: 64, height: 32, ...change })).toThrow(name);
+});
