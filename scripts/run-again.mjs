@@ -1,7 +1,7 @@
 // The gate runs what failed once more, by itself: real servers, kills and races at ten thousand tests meet a bad moment now
 // and then. What fails twice has failed. What passes then has passed and is named at the end, each time it happens: a name
 // that comes back is a bug to be found.
-import { countsOfReport } from './vitest-report.mjs';
+import { countsOfReport, DID_NOT_END } from './vitest-report.mjs';
 
 /** More than so many failed files are no bad moment. */
 export const MOST_FILES = 3;
@@ -17,7 +17,12 @@ export const MOST_FILES = 3;
 export function filesToRunAgain(report) {
   const { files = {}, errors = [] } = report ?? {};
   const failed = new Set(Object.keys(files).filter((path) => files[path].failures.length > 0));
-  for (const { file } of errors) if (file !== undefined) failed.add(file);
+  const crashed = [...failed].some((path) => files[path].failures.some((text) => text.endsWith(DID_NOT_END)));
+  for (const { file } of errors) {
+    if (file !== undefined) failed.add(file);
+    // That of a process that crashed is of the file that did not end; any other may be of a file that would not run again.
+    else if (!crashed) return [];
+  }
   return failed.size > MOST_FILES ? [] : [...failed];
 }
 
@@ -25,13 +30,12 @@ export function filesToRunAgain(report) {
  * The report of both runs together, in which files that were run again count as they did then.
  *
  * @param {Report} first
- * @param {Report} second
+ * @param {Report} second of all files that failed in the first
  * @returns {{ report: Report, passedAgain: string[] }} `passedAgain`: what failed the first time only
  */
 export function joined(first, second) {
   const passes = (path) => second.files[path]?.failures.length === 0;
   const passedAgain = Object.keys(second.files).filter(passes);
-  // An error without a file, such as that of a process that crashed, is of one of the files that were run again.
   const isSettled = second.errors.length === 0 && passedAgain.length === Object.keys(second.files).length;
   return {
     report: { files: { ...first.files, ...second.files }, errors: second.errors },
@@ -56,7 +60,7 @@ export async function runTwice(run, filters, inCi = process.env.CI === 'true') {
   if (files.length === 0) return countsOfReport(first.report, first.ok);
   console.log(`\n--- once more: ${files.join(', ')}\n`);
   const second = await run(files);
-  if (second.report === undefined) return countsOfReport(first.report, false);
+  if (files.some((path) => second.report?.files[path] === undefined)) return countsOfReport(first.report, false);
   const { report, passedAgain } = joined(first.report, second.report);
   return { ...countsOfReport(report, second.ok), passedAgain };
 }

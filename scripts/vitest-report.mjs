@@ -6,6 +6,9 @@ import { relative } from 'node:path';
 /** Enough of a message to tell what went wrong; the whole stands further up in the log. */
 const LINES_OF_MESSAGE = 6;
 
+/** How the text of a file ends whose process crashed, or that was not begun. */
+export const DID_NOT_END = 'did not end';
+
 /**
  * @typedef {{ passed: number, failed: number, skipped: number, failures: string[] }} Counts `failures` has a text for each
  *   failed test, for each file that failed or did not end outside of its tests, and for each error of no test: its name,
@@ -55,7 +58,7 @@ function failuresOf(module) {
   const texts = tests.map((test) => `${name} > ${test.fullName}\n${beginning(test.result().errors)}`);
   const outside = [...module.errors(), ...[...module.children.allSuites()].flatMap((suite) => suite.errors())];
   if (outside.length > 0) texts.push(`${name}\n${beginning(outside)}`);
-  if (module.state() === 'pending' || module.state() === 'queued') texts.push(`${name}\n    did not end`);
+  if (module.state() === 'pending' || module.state() === 'queued') texts.push(`${name}\n    ${DID_NOT_END}`);
   return texts;
 }
 

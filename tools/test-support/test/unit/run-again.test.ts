@@ -67,6 +67,32 @@ test('nothing is run again outside of the gate, nor when much fails', async () =
   expect(await gate(many)).toMatchObject({ ran: [[]], failed: 4 });
 });
 
+const counts = (failures: string[] = []): Counts => ({ passed: 1, failed: failures.length, skipped: 0, failures });
+
+test('an error of a file that is not known is not forgiven with the failures of others', async () => {
+  const report: Report = {
+    files: { 'a.test.js': counts(['a.test.js > bad']), 'b.test.js': counts() },
+    errors: [{ text: 'outside of a test' }],
+  };
+  const ran: string[][] = [];
+  const run: Run = (filters) => {
+    ran.push(filters);
+    return Promise.resolve({ report, ok: false });
+  };
+  expect(await runTwice(run, [], true)).toMatchObject({ failed: 2 });
+  expect(ran).toEqual([[]]);
+});
+
+test('a file that the second run does not find has failed', async () => {
+  const first: Report = { files: { 'a.test.js': { ...counts(['a.test.js\n    no import']), failed: 0 } }, errors: [] };
+  const runs = [
+    { report: first, ok: false },
+    { report: { files: {}, errors: [] }, ok: true },
+  ];
+  const run: Run = () => Promise.resolve(runs.shift() ?? { report: undefined, ok: false });
+  expect(await runTwice(run, [], true)).toMatchObject({ failed: 1, failures: ['a.test.js\n    no import'] });
+});
+
 test('a run that leaves no report has failed', async () => {
   const run: Run = () => Promise.resolve({ report: undefined, ok: false });
   expect(await runTwice(run, [], true)).toEqual({ passed: 0, failed: 1, skipped: 0, failures: [] });
