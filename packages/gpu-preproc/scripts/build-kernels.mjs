@@ -49,6 +49,10 @@ function makeFatbin(nvcc, target) {
 }
 
 const option = process.argv[2];
+if (![undefined, '--write', '--compare'].includes(option)) {
+  console.error('usage: build-kernels.mjs [--write | --compare]');
+  process.exit(2);
+}
 const nvcc = findNvcc();
 const committed = join(kernels, 'preproc.ptx');
 if (option === undefined) {

@@ -1,14 +1,22 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
+/** What the fatbin needs, for GPUs that older ones do not know. */
+const isOfCuda13 = (nvcc) =>
+  /release 13\./.test(
+    spawnSync(nvcc, ['--version'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).stdout ?? '',
+  );
+
 /**
- * The CUDA compiler: $NVCC (`none` for none), then $CUDA_HOME, /usr/local/cuda, the PATH, and what set-up puts into the
- * clone.
+ * The compiler of CUDA 13: $NVCC (`none` for none), then the first in $CUDA_HOME, /usr/local/cuda, the PATH, and what set-up
+ * puts into the clone.
  *
  * @returns {string | undefined} its path
+ * @throws {Error} when $NVCC names another
  */
 export function findNvcc() {
   const { NVCC, CUDA_HOME, PATH = '' } = process.env;
@@ -19,5 +27,9 @@ export function findNvcc() {
     ...PATH.split(delimiter).filter(Boolean),
     join(root, '.zerohop', 'nvcc', 'cuda', 'nvidia', 'cu13', 'bin'),
   ];
-  return [...(NVCC ? [NVCC] : []), ...folders.map((folder) => join(folder, 'nvcc'))].find((file) => existsSync(file));
+  if (NVCC) {
+    if (!isOfCuda13(NVCC)) throw new Error(`NVCC is '${NVCC}', which is no nvcc of CUDA 13`);
+    return NVCC;
+  }
+  return folders.map((folder) => join(folder, 'nvcc')).find((file) => existsSync(file) && isOfCuda13(file));
 }

@@ -86,8 +86,8 @@ export interface SourceImage extends Required<DeviceImage> {
   readonly traits: FormatTraits;
 }
 
-/** The kernels' integers. */
-const MAX_PITCH = 2 ** 31 - 1;
+/** The kernels' integers: of a pitch, and of a side. */
+const MOST = 2 ** 31 - 1;
 
 function planesBehindFirst(format: DeviceFormat): number {
   return traitsOf(format).kernel === 'planar8' ? 2 : 0;
@@ -112,6 +112,9 @@ function checkCrop({ x, y, width, height }: Crop, image: DeviceImage): Crop {
  */
 export function checkImage(image: DeviceImage): SourceImage {
   const { memory, byteOffset = 0 } = image;
+  if (!Number.isSafeInteger(byteOffset) || byteOffset < 0) {
+    throw outOfRange('non-negative integer', 'byteOffset', byteOffset);
+  }
   const width = checkPositiveInteger('width', image.width);
   const height = checkPositiveInteger('height', image.height);
   const format = checkOneOf('format', image.format, Object.keys(FORMATS) as DeviceFormat[]);
@@ -119,7 +122,8 @@ export function checkImage(image: DeviceImage): SourceImage {
   const rowBytes = width * traits.bytes;
   const pitch = checkPositiveInteger('pitch', image.pitch ?? rowBytes);
   if (pitch < rowBytes) throw outOfRange(`at least ${rowBytes} (${width} pixels of ${format})`, 'pitch', pitch);
-  if (pitch > MAX_PITCH) throw outOfRange(`at most ${MAX_PITCH}`, 'pitch', pitch);
+  if (pitch > MOST) throw outOfRange(`at most ${MOST}`, 'pitch', pitch);
+  if (height > MOST) throw outOfRange(`at most ${MOST}`, 'height', height);
   const planePitch = checkPositiveInteger('planePitch', image.planePitch ?? pitch * height);
   if (traits.red !== undefined && Math.min(width, height) < 3) {
     throw outOfRange('at least 3x3 pixels', `a ${format} image's size`, `${width}x${height}`);
@@ -129,12 +133,15 @@ export function checkImage(image: DeviceImage): SourceImage {
   }
   const rows = format === 'NV12' ? height / 2 : height;
   const lastPlane = format === 'NV12' ? planePitch : planesBehindFirst(format) * planePitch;
-  const needed = byteOffset + lastPlane + pitch * (rows - 1) + rowBytes;
-  if (memory.byteLength < Math.max(needed, byteOffset + pitch * (height - 1) + rowBytes)) {
+  const ends = [lastPlane + pitch * (rows - 1), pitch * (height - 1)];
+  const needed = byteOffset + Math.max(...ends) + rowBytes;
+  if (memory.byteLength < needed) {
     throw outOfRange(`at least ${needed} bytes (${width}x${height} ${format})`, 'memory.byteLength', memory.byteLength);
   }
-  if (traits.max > 255 && (pitch % 2 !== 0 || (memory.address + BigInt(byteOffset)) % 2n !== 0n)) {
-    throw outOfRange('even address and pitch', `a ${format} image`, `pitch ${pitch}`);
+  if (traits.max > 255) {
+    if (pitch % 2 !== 0) throw outOfRange('even pitch', `a ${format} image`, pitch);
+    const address = memory.address + BigInt(byteOffset);
+    if (address % 2n !== 0n) throw outOfRange('even address', `a ${format} image`, address);
   }
   return {
     memory,

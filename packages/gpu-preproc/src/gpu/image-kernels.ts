@@ -1,5 +1,5 @@
 import type { Device, DeviceMemory, Module, Stream } from '@zerohop/cuda-native';
-import { outOfRange } from '../arguments.js';
+import { checkOneOf, outOfRange } from '../arguments.js';
 import { type DeviceFormat, FORMATS, traitsOf } from './device-image.js';
 import { BATCH, type BatchKernel, ImagePlan, SINGLE, type SingleKernel } from './image-plan.js';
 import { type LoadedFrom, loadKernels } from './module-image.js';
@@ -40,6 +40,7 @@ export class ImageKernels {
     const single = new Map<string, SingleKernel>();
     const batch = new Map<string, BatchKernel>();
     for (const format of formats) {
+      checkOneOf('format', format, Object.keys(FORMATS) as DeviceFormat[]);
       const { kernel: name, max } = traitsOf(format);
       if (full.channels === 1 && !format.startsWith('GRAY')) throw outOfRange('3', `channels of ${format}`, 1);
       const element = ELEMENT_NAMES[full.datatype];
@@ -72,13 +73,18 @@ export class ImageKernels {
 
   async #upload(bytes: Uint8Array): Promise<DeviceMemory> {
     const memory = await this.device.alloc(bytes.byteLength);
-    const stream = this.device.createStream();
     try {
-      await stream.copyToDevice(memory, bytes);
-      await stream.done();
-    } finally {
-      await stream.close();
+      const stream = this.device.createStream();
+      try {
+        await stream.copyToDevice(memory, bytes);
+        await stream.done();
+      } finally {
+        await stream.close();
+      }
+      return memory;
+    } catch (error) {
+      await memory.close();
+      throw error;
     }
-    return memory;
   }
 }

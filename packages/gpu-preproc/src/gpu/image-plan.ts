@@ -80,12 +80,12 @@ export class ImagePlan {
    * Enqueues one launch that makes the tensor, or all tiles, of an image (one for each eight tiles where the image is
    * smaller than a tile and they are padded): every element is written. Does not block; also
    * inside a capture. `output` is the tensor's memory, `[tiles, channels, height, width]` (or NHWC), dense, aligned to
-   * its element.
+   * its element, and no part of it is one of the image.
    *
    * Images are read in whole words of 4 bytes where those hold at least one of the image's bytes: memory that ends with
    * the image has to be allocated in multiples of 4 bytes, which CUDA's own allocations are.
    *
-   * @throws TypeError | RangeError for wrong arguments, an image of a format that was not planned for, and an output of
+   * @throws TypeError | RangeError for wrong arguments, an image of a kind that was not planned for, and an output of
    * another size
    * @throws PreprocError `ERR_IMAGE_SIZE` for `resize: 'none'` and another size
    * @throws CudaError
@@ -118,8 +118,8 @@ export class ImagePlan {
    * As `enqueue` for images of one format and any sizes, into one tensor `[images, channels, height, width]` (or NHWC):
    * one launch for each eight of them. Not for tiles.
    *
-   * @throws TypeError | RangeError | PreprocError | CudaError as `enqueue`; nothing is enqueued then unless the driver
-   * refused
+   * @throws TypeError | RangeError | PreprocError | CudaError as `enqueue`; DisposedError for memory that is closed. Nothing
+   * is enqueued then unless the driver refused
    */
   enqueueBatch(stream: Stream, images: readonly DeviceImage[], output: DeviceMemory): Placed[] {
     const { recipe } = this;
@@ -148,17 +148,23 @@ export class ImagePlan {
     const { recipe } = this;
     const elements = recipe.channels * recipe.width * recipe.height;
     const block = blockSize(recipe.width, MOST_THREADS.resized);
+    const [{ source: first }] = parts as [Part, ...Part[]];
+    const kernel = kernelFor(this.#kernels.batch, first.traits.kernel, first);
+    // All of them are written before the first is enqueued: one whose memory is closed leaves nothing behind.
+    const launches = [];
     for (let from = 0; from < parts.length; from += IN_BATCH) {
       const some = parts.slice(from, from + IN_BATCH);
-      const [{ source: first }] = some as [Part];
       const jobs = new Uint8Array(IN_BATCH * JOB_BYTES);
       for (const [i, { source, layout }] of some.entries()) {
         const start = { source: source.memory.address, outputElements: (from + i) * elements };
         jobs.set(new Uint8Array(writeJob(recipe, source, layout, start).buffer), i * JOB_BYTES);
       }
+      launches.push({ some, jobs });
+    }
+    for (const { some, jobs } of launches) {
       const held = (i: number) => some[i]?.source.memory ?? null;
       stream.launch(
-        kernelFor(this.#kernels.batch, first.traits.kernel, first),
+        kernel,
         { grid: [Math.ceil(recipe.width / block), recipe.height, some.length], block },
         jobs,
         output,

@@ -1,3 +1,4 @@
+import { outOfRange } from '../arguments.js';
 import { PreprocError } from '../errors.js';
 import { letterbox, type Placement } from '../reference/geometry.js';
 import type { Crop, SourceImage } from './device-image.js';
@@ -21,6 +22,9 @@ export interface Layout {
   readonly direct: boolean;
 }
 
+/** The most blocks of a grid in z. */
+const MOST_TILES = 65535;
+
 const ONE_TILE: TileGrid = { columns: 1, rows: 1, stepX: 0, stepY: 0, lastX: 0, lastY: 0 };
 
 function tilesAlong(size: number, tile: number, step: number): number {
@@ -31,11 +35,14 @@ function cut(recipe: FullRecipe, { width, height }: Crop): Layout {
   const stepX = recipe.width - recipe.overlap;
   const stepY = recipe.height - recipe.overlap;
   const placement = { left: 0, top: 0, width: Math.min(width, recipe.width), height: Math.min(height, recipe.height) };
+  const columns = tilesAlong(width, recipe.width, stepX);
+  const rows = tilesAlong(height, recipe.height, stepY);
+  if (columns * rows > MOST_TILES) throw outOfRange(`at most ${MOST_TILES}`, 'the number of tiles', columns * rows);
   return {
     placement,
     tiles: {
-      columns: tilesAlong(width, recipe.width, stepX),
-      rows: tilesAlong(height, recipe.height, stepY),
+      columns,
+      rows,
       stepX,
       stepY,
       lastX: Math.max(0, width - recipe.width),
@@ -45,7 +52,10 @@ function cut(recipe: FullRecipe, { width, height }: Crop): Layout {
   };
 }
 
-/** @throws PreprocError `ERR_IMAGE_SIZE` for `resize: 'none'` and a picture of another size than the tensor's */
+/**
+ * @throws PreprocError `ERR_IMAGE_SIZE` for `resize: 'none'` and a picture of another size than the tensor's; RangeError
+ * for more tiles than a launch can have
+ */
 export function layOut(recipe: FullRecipe, crop: Crop): Layout {
   if (recipe.resize === 'tiles') return cut(recipe, crop);
   const { width, height } = recipe;

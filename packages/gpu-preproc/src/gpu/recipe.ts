@@ -1,4 +1,4 @@
-import { checkOneOf, checkPositiveInteger, outOfRange } from '../arguments.js';
+import { checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from '../arguments.js';
 import type { ResizeMode } from '../reference/geometry.js';
 import type { Interpolation } from '../reference/resize.js';
 import type { ColorOrder, Triple } from '../reference/tensor.js';
@@ -8,7 +8,7 @@ export type ElementType = 'FP32' | 'FP16' | 'UINT8' | 'INT8';
 
 export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 };
 
-/** How an image becomes a tensor, or, with `overlap`, a batch of tiles of the tensor's size. */
+/** How an image becomes a tensor, or a batch of tiles of the tensor's size. */
 export interface KernelRecipe {
   /** Of the tensor, or of each tile. */
   readonly width: number;
@@ -21,7 +21,7 @@ export interface KernelRecipe {
   readonly channels?: 1 | 3;
   /** `'tiles'`: at its own size, cut; the last tile of a row or column ends with the image. @defaultValue 'letterbox' */
   readonly resize?: ResizeMode | 'tiles';
-  /** Pixels that neighbouring tiles share. @defaultValue 0 */
+  /** Pixels that neighbouring tiles share; only of tiles. @defaultValue 0 */
   readonly overlap?: number;
   /** @defaultValue 'linear' */
   readonly interpolation?: Interpolation;
@@ -40,6 +40,9 @@ export interface KernelRecipe {
 /** A {@link KernelRecipe}, checked; `scale` stays open where it depends on the source. */
 export type FullRecipe = Omit<Required<KernelRecipe>, 'scale'> & { readonly scale: number | undefined };
 
+/** The kernels' integers, and the pixels that a thread may be beyond the last. */
+const MOST_IN_ROW = 2 ** 31 - 1 - 8;
+
 function checkChannels(channels: 1 | 3): 1 | 3 {
   if (channels !== 1 && channels !== 3) throw outOfRange('1 or 3', 'channels', channels);
   return channels;
@@ -49,28 +52,30 @@ function checkChannels(channels: 1 | 3): 1 | 3 {
 export function checkRecipe(recipe: KernelRecipe): FullRecipe {
   const width = checkPositiveInteger('width', recipe.width);
   const height = checkPositiveInteger('height', recipe.height);
-  const { overlap = 0, pad = [114, 114, 114], mean = [0, 0, 0], std = [1, 1, 1], scale } = recipe;
+  const { overlap = 0, scale } = recipe;
+  const channels = checkChannels(recipe.channels ?? 3);
+  if (width * channels > MOST_IN_ROW) throw outOfRange(`at most ${Math.floor(MOST_IN_ROW / channels)}`, 'width', width);
   if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap >= Math.min(width, height)) {
     throw outOfRange(`integer from 0 to ${Math.min(width, height) - 1}`, 'overlap', overlap);
   }
-  for (const byte of pad) {
-    if (!Number.isInteger(byte) || byte < 0 || byte > 255) throw outOfRange('bytes', 'pad', pad);
-  }
-  if (![...mean, ...std, scale ?? 1].every(Number.isFinite))
-    throw outOfRange('finite numbers', 'mean, std, scale', mean);
-  if (std.includes(0)) throw outOfRange('numbers other than 0', 'std', std);
+  const resize = checkOneOf('resize', recipe.resize ?? 'letterbox', ['letterbox', 'stretch', 'none', 'tiles']);
+  if (overlap > 0 && resize !== 'tiles') throw outOfRange("0 unless resize is 'tiles'", 'overlap', overlap);
+  if (scale !== undefined && typeof scale !== 'number') throw wrongType('finite number', 'scale', scale);
+  if (!Number.isFinite(scale ?? 1)) throw outOfRange('finite number', 'scale', scale);
+  const isByte = (v: number): boolean => Number.isInteger(v) && v >= 0 && v <= 255;
+  const divides = (v: number): boolean => Number.isFinite(v) && Math.fround(v) !== 0;
   return {
     width,
     height,
     overlap,
-    pad,
-    mean,
-    std,
+    pad: checkTriple('pad', recipe.pad ?? 114, 'integer from 0 to 255', isByte),
+    mean: checkTriple('mean', recipe.mean ?? 0, 'finite number', Number.isFinite),
+    std: checkTriple('std', recipe.std ?? 1, 'finite number other than 0', divides),
     scale,
-    channels: checkChannels(recipe.channels ?? 3),
+    channels,
     datatype: checkOneOf('datatype', recipe.datatype ?? 'FP32', ['FP32', 'FP16', 'UINT8', 'INT8']),
     layout: checkOneOf('layout', recipe.layout ?? 'NCHW', ['NCHW', 'NHWC']),
-    resize: checkOneOf('resize', recipe.resize ?? 'letterbox', ['letterbox', 'stretch', 'none', 'tiles']),
+    resize,
     interpolation: checkOneOf('interpolation', recipe.interpolation ?? 'linear', ['linear', 'nearest']),
     colorOrder: checkOneOf('colorOrder', recipe.colorOrder ?? 'RGB', ['RGB', 'BGR']),
   };

@@ -5,6 +5,7 @@ import { checkImage, type DeviceImage } from '../../src/gpu/device-image.js';
 import { blockSize } from '../../src/gpu/image-plan.js';
 import { layOut, tileOrigins } from '../../src/gpu/layout.js';
 import { checkRecipe, type KernelRecipe } from '../../src/gpu/recipe.js';
+import type { Triple } from '../../src/reference.js';
 
 const memory = (byteLength: number, address = 0n) => ({ byteLength, address }) as DeviceMemory;
 const whole = (width: number, height: number) => ({ x: 0, y: 0, width, height });
@@ -27,6 +28,10 @@ describe('tiles', () => {
       { x: 80, y: 0 },
       { x: 90, y: 0 },
     ]);
+  });
+
+  test('that no launch holds are refused', () => {
+    expect(() => cut({ width: 16, height: 16 }, 8192, 8192)).toThrow(/at most 65535 for the number of tiles/);
   });
 
   test('of a smaller image are one, padded', () => {
@@ -64,6 +69,10 @@ describe('an image on the device', () => {
     ['NV12 whose chroma lies beyond the memory', { format: 'NV12', memory: memory(7_499) }, /at least 7500 bytes/],
     ['a mosaic without neighbours', { format: 'BAYER_RG8', width: 2 }, /at least 3x3/],
     ['16 bits at an odd address', { format: 'GRAY16', byteOffset: 1 }, /even address/],
+    ['16 bits with an odd pitch', { format: 'GRAY16', pitch: 201 }, /even pitch/],
+    ['a start before the memory', { byteOffset: -300 }, /byteOffset/],
+    ['a start that is no number', { byteOffset: Number.NaN }, /byteOffset/],
+    ['a start between bytes', { byteOffset: 0.5 }, /byteOffset/],
     ['a crop beyond the edge', { crop: { x: 1, y: 0, width: 100, height: 1 } }, /crop\.x/],
     ['planes beyond the memory', { format: 'RGB8P', memory: memory(14_999) }, /at least 15000 bytes/],
   ])('refuses %s', (_, change, message) => {
@@ -91,9 +100,15 @@ test.each([
 
 test.each<[string, Partial<KernelRecipe>]>([
   ['width', { width: 0 }],
+  ['width', { width: 715_827_880 }],
   ['overlap', { overlap: 32 }],
+  ["0 unless resize is 'tiles'", { overlap: 1 }],
   ['pad', { pad: [0, 0, 256] }],
+  ['pad', { pad: [] as unknown as Triple }],
+  ['mean', { mean: [0.5] as unknown as Triple }],
   ['std', { std: [1, 0, 1] }],
+  ['std', { std: [1, 1e-46, 1] }],
+  ['scale', { scale: Number.NaN }],
   ['channels', { channels: 2 as 1 }],
   ['layout', { layout: 'CHWN' as 'NCHW' }],
 ])('a recipe with a wrong %s is refused', (name, change) => {
