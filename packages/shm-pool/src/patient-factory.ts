@@ -6,7 +6,7 @@ import type { SlotMemoryFactory } from './slot-memory.js';
 const ATTEMPTS = 3;
 
 /** Between two of them, in milliseconds. */
-const PAUSE_MS = 50;
+const PAUSE_MS = 250;
 
 /**
  * The factory of a pool that is in service: a restart or someone's unregister-all right after a registration looks like

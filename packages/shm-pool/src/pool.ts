@@ -226,8 +226,9 @@ export class TensorPool extends EventEmitter<PoolEvents> {
   }
 
   /**
-   * Changes the number of slots while they are in use. More are lent as each is made; when one can't be made, those made
-   * so far stay, and the error says how many there are. Fewer: idle slots leave first, then those that come back, never
+   * Changes the number of slots while they are in use. More than there is room for are refused before the first is made;
+   * else they are lent as each is made, and when one can't be, those made so far stay, and the error says how many there
+   * are. Fewer: idle slots leave first, then those that come back, never
    * one that is lent, so this waits for leases. Resolves when there are as many as the last call asked for, and the
    * regions of those that left are released; a call that is overtaken settles with the last.
    * @throws PoolError ERR_SHM_… and others of `open` when a slot can't be made, ERR_POOL_RESIZE when that was the client's
@@ -237,13 +238,16 @@ export class TensorPool extends EventEmitter<PoolEvents> {
     if (slots === undefined) throw wrongType('slots', 'positive integer', slots);
     checkedInteger('slots', slots, 1, 1);
     if (this.closed) throw new PoolError('ERR_DISPOSED', `Pool '${this.name}' is closed`);
+    const { size } = this.#keeper;
+    if (slots > size) this.#factory.checkRoom(slots - size, size);
     await this.#keeper.resizer.to(slots);
   }
 
   /**
    * Rejects those who wait (ERR_POOL_CLOSED), waits up to `timeoutMs` for leases, detached and quarantined slots, then
    * unregisters every region until the server no longer lists it and frees it. Leases still out then are revoked. What
-   * can't be proven free is reported, not freed. Closing twice gives the same promise.
+   * can't be proven free is reported, not freed. That takes up to two seconds more where the server, or work that holds a
+   * block, does not end. Closing twice gives the same promise.
    * @throws TypeError, RangeError, and the pool stays open
    */
   close(options?: { readonly timeoutMs?: number }): Promise<CloseReport> {

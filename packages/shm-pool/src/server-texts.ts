@@ -99,7 +99,7 @@ export function sharedMemoryRefused(state: 'disabled' | 'restricted', cause?: un
 export function notListed(region: string): PoolError {
   return new PoolError(
     'ERR_SEVERAL_SERVERS',
-    `Region ${region} was registered, but the server that answered next does not list it: several servers behind this address (a load balancer), or one that was replaced meanwhile. Give the client the address of one server`,
+    `Region ${region} was registered, but the server that answered next does not list it: several servers behind this address (a load balancer), one that was replaced meanwhile, or somebody who unregistered all regions. Give the client the address of one server, or try again`,
   );
 }
 

@@ -32,6 +32,11 @@ export interface SlotMemoryFactory {
   /** Why this transport was possible; part of `pool.reason`. */
   readonly evidence: string;
   /**
+   * Whether `more` slots fit beside the `size` that there are.
+   * @throws PoolError ERR_SHM_FULL, ERR_TENSOR_SIZE
+   */
+  checkRoom(more: number, size: number): void;
+  /**
    * Memory by the pool's present plan, or by the one given. It takes over `stream`, if one is given. An abort of
    * `signal` ends it, with nothing left behind.
    */

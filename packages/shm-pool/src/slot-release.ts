@@ -22,7 +22,7 @@ export class SlotRelease {
     try {
       await within(slot.quiet(), { signal });
     } catch (error) {
-      this.retire(slot.memory.region, workGoesOn(error));
+      this.retire(slot.memory.region, workGoesOn(error, signal));
       return closeStream(slot, signal);
     }
     // Not the region of before: part of that work may have been to replace it.
@@ -41,7 +41,7 @@ export class SlotRelease {
       // A stream that failed has ended its work as well.
       if (signal.aborted) {
         // The time was over with the proof: nothing was waited for here.
-        this.retire(region, proof.proven ? workGoesOn(error) : proof.reason);
+        this.retire(region, proof.proven ? workGoesOn(error, signal) : proof.reason);
         return;
       }
     }
@@ -71,4 +71,5 @@ export class SlotRelease {
   }
 }
 
-const workGoesOn = (error: unknown) => `work on its blocks did not end: ${messageOf(error)}`;
+const workGoesOn = (error: unknown, { aborted }: AbortSignal) =>
+  `work on its blocks did not end${aborted ? ' in time' : `: ${messageOf(error)}`}`;

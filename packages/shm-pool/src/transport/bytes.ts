@@ -12,6 +12,7 @@ export function openBytes({ plan: { current: plan }, slots }: TransportOptions):
     transport: 'bytes',
     kind: 'host',
     evidence: 'tensors travel in the messages',
+    checkRoom: (more, size) => checkSlots(size + more, inputByteLength, hostMemory()),
     create: () => Promise.resolve(messageMemory(plan)),
   };
 }

@@ -27,6 +27,7 @@ export async function openCuda(options: TransportOptions): Promise<SlotMemoryFac
     device,
     serverDeviceId,
     evidence: `the server opened our memory on ${device.name}, and ${evidence}${elsewhere(facts, serverDeviceId)}`,
+    checkRoom: (more, size) => checkSlots(size + more, options.plan.current.byteLength, holder),
     async create(until, replaced) {
       const entry = names.next();
       const allocate = (byteLength: number) => CudaMemory.allocate(entry, byteLength, device, serverDeviceId);

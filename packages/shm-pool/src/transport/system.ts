@@ -28,6 +28,7 @@ export async function openSystem(options: TransportOptions): Promise<SlotMemoryF
     kind: 'host',
     device,
     evidence: `the server opened our region in /dev/shm and lists it${reached}`,
+    checkRoom: (more) => checkFree(more, options.plan.current.byteLength),
     async create(until, replaced) {
       const entry = names.next();
       const allocate = (byteLength: number) => SystemMemory.allocate(entry, byteLength, { device });

@@ -174,6 +174,17 @@ export function describeResize({ transport, makeServer, options = {} }: SuiteOpt
       expect(await alsoClosing).toEqual({ unproven: [] });
     });
 
+    test('more slots than there is room for: refused before the first is made', async () => {
+      await open(1);
+      const { registerCalls } = pool.stats;
+      const refusal = transport === 'system' ? 'ERR_SHM_FULL' : 'ERR_TENSOR_SIZE';
+      await expect(pool.resize(1e9)).rejects.toThrow(code(refusal));
+      expectSize(1);
+      expect(pool.stats.registerCalls).toBe(registerCalls);
+      await pool.resize(2);
+      expectSize(2);
+    });
+
     if (!shared) return;
 
     test('a server that refuses half-way: what was made stays, the error says how many, the next wish works', async () => {
