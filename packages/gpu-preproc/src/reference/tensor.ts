@@ -176,16 +176,18 @@ function writePart(
   const table = tableOf(recipe, max);
   const levels = levelsOf(max);
   const { channels = 3, layout = 'NCHW' } = recipe;
-  const tensor = { width: recipe.width, area: recipe.width * recipe.height };
+  const area = recipe.width * recipe.height;
   padRows(recipe, max, { left, top, width, height }, out, first, end);
   const bgr = recipe.colorOrder === 'BGR';
+  const redPlane = bgr ? 2 * area : 0;
+  const bluePlane = bgr ? 0 : 2 * area;
   const job = { width, height, first: Math.max(0, first - top), end: Math.min(height, end - top) };
   if (job.first >= job.end) return;
   resizeRows(rgbRows(image, crop), job, recipe.interpolation, (y, row, offset) => {
-    const start = (top + y) * tensor.width + left;
+    const start = (top + y) * recipe.width + left;
     if (channels === 1) writeGray(row, offset, width, table, out, start);
     else if (layout === 'NHWC') writePixels(row, offset, width, table, levels, bgr, out, 3 * start);
-    else writePlanes(row, offset, width, table, levels, bgr, out, start, tensor.area);
+    else writePlanes(row, offset, width, table, levels, bgr, out, redPlane + start, area + start, bluePlane + start);
   });
 }
 

@@ -1,7 +1,7 @@
 import type { Samples } from './pixels.js';
 import type { TensorBits } from './tensor.js';
 
-/** Takes `count` pixels of interleaved RGB apart into three planes of `area` elements, through the table. */
+/** Takes `count` pixels of interleaved RGB apart into three planes, through the table. `red`, `green`, `blue`: offsets into `out`. */
 export function writePlanes(
   row: Samples,
   offset: number,
@@ -10,14 +10,12 @@ export function writePlanes(
   levels: number,
   bgr: boolean,
   out: TensorBits,
-  start: number,
-  area: number,
+  red: number,
+  green: number,
+  blue: number,
 ): void {
   const redTable = bgr ? 2 * levels : 0;
   const blueTable = bgr ? 0 : 2 * levels;
-  const red = start + (bgr ? 2 * area : 0);
-  const green = start + area;
-  const blue = start + (bgr ? 0 : 2 * area);
   for (let x = 0, from = offset; x < count; x++, from += 3) {
     out[red + x] = table[redTable + (row[from] as number)] as number;
     out[green + x] = table[levels + (row[from + 1] as number)] as number;
