@@ -1,3 +1,5 @@
+import type { Crop } from './reference/geometry.js';
+
 /** Argument checks. Their wording is one for all packages: "Expected … for … but received … of type …". */
 
 const shown = (value: unknown): string => {
@@ -33,6 +35,24 @@ export function checkOneOf<const T extends string>(name: string, value: unknown,
   const found = allowed.find((candidate) => candidate === value);
   if (found === undefined) throw wrongType(`one of ${allowed.map(shown).join(', ')}`, name, value);
   return found;
+}
+
+/** A part of a picture of the given size, in whole pixels. */
+export function checkCrop(crop: Crop, picture: { readonly width: number; readonly height: number }): Crop {
+  if (typeof crop !== 'object' || crop === null) throw wrongType('{ x, y, width, height }', 'crop', crop);
+  for (const [from, size] of [
+    ['x', 'width'],
+    ['y', 'height'],
+  ] as const) {
+    checkPositiveInteger(`crop.${size}`, crop[size]);
+    if (typeof crop[from] !== 'number') throw wrongType('integer', `crop.${from}`, crop[from]);
+    const most = picture[size] - crop[size];
+    if (most < 0) throw outOfRange(`at most ${picture[size]}`, `crop.${size}`, crop[size]);
+    if (!Number.isInteger(crop[from]) || crop[from] < 0 || crop[from] > most) {
+      throw outOfRange(`integer from 0 to ${most}`, `crop.${from}`, crop[from]);
+    }
+  }
+  return { x: crop.x, y: crop.y, width: crop.width, height: crop.height };
 }
 
 /** One value for each of the three channels: a number stands for all three. */

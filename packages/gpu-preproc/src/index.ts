@@ -1,8 +1,9 @@
 export { type DecodeOptions, decodeImage } from './decode.js';
 export { PreprocError, type PreprocErrorCode } from './errors.js';
 export { type Image, type ImageOptions, imageFrom } from './image.js';
-export { type PerChannel, Preprocessor, type PreprocessorOptions, type RunOptions } from './preprocessor.js';
-export type { Box, Geometry, ResizeMode } from './reference/geometry.js';
+export type { PerChannel, PreprocessorOptions, TileOptions } from './options.js';
+export { Preprocessor, type RunOptions } from './preprocessor.js';
+export type { Box, Crop, Geometry, LetterboxOptions, ResizeMode } from './reference/geometry.js';
 export type { PixelFormat } from './reference/pixels.js';
 export type { Interpolation } from './reference/resize.js';
 export type { ColorOrder } from './reference/tensor.js';

@@ -1,53 +1,24 @@
 import type { Stream } from '@zerohop/cuda-native';
-import type { TensorBlock, TensorSpec } from '@zerohop/cuda-native/tensor';
-import { checkBoolean, checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from './arguments.js';
-import { DEFAULT_LIMIT_INPUT_PIXELS, type DecodeOptions, decodeImage } from './decode.js';
+import type { TensorBlock } from '@zerohop/cuda-native/tensor';
+import { checkCrop, wrongType } from './arguments.js';
+import { type DecodeOptions, decodeImage } from './decode.js';
 import { PreprocError } from './errors.js';
 import { Image } from './image.js';
-import type { Geometry, ResizeMode } from './reference/geometry.js';
-import type { Interpolation } from './reference/resize.js';
-import {
-  type ColorOrder,
-  imageToTensor,
-  normalisationTable,
-  type TensorBits,
-  type TensorRecipe,
-} from './reference/tensor.js';
-import { checkBlock, hostElements, readTarget, type Target, type TargetSize } from './target.js';
+import { type PreprocessorOptions, readOptions } from './options.js';
+import type { Crop, Geometry } from './reference/geometry.js';
+import { geometriesOf, imageToTensor, type TensorBits, type TensorRecipe, tensorBits } from './reference/tensor.js';
+import { checkBlock, hostElements, type Target } from './target.js';
 
-/** A number for all three planes, or one for each plane in the tensor's own order (`colorOrder`). */
-export type PerChannel = number | readonly [number, number, number];
-
-export interface PreprocessorOptions {
-  /** The tensor to write: `[1, 3, height, width]`, FP32 or FP16. A pool's `input(name)` is one. */
-  readonly target: TensorSpec | TargetSize;
-  /**
-   * `'letterbox'` keeps the aspect ratio and fills the rest with `pad`; `'stretch'` does not; `'none'` takes only
-   * pictures of the target's size. A picture of the target's size passes unchanged through each of them.
-   * @defaultValue 'letterbox'
-   */
-  readonly resize?: ResizeMode;
-  /** OpenCV's `INTER_LINEAR` or `INTER_NEAREST`, byte for byte. @defaultValue 'linear' */
-  readonly interpolation?: Interpolation;
-  /** Which plane comes first. @defaultValue 'RGB' */
-  readonly colorOrder?: ColorOrder;
-  /** Each byte becomes `((v · scale) − mean) / std` in fp32. @defaultValue 1/255 */
-  readonly scale?: number;
-  /** @defaultValue 0 */
-  readonly mean?: PerChannel;
-  /** @defaultValue 1 */
-  readonly std?: PerChannel;
-  /** Bytes (0–255) round the picture, before normalisation. @defaultValue 114 */
-  readonly pad?: PerChannel;
-  /** Turns encoded pictures upright by their EXIF orientation. @defaultValue true */
-  readonly exif?: boolean;
-  /** Encoded pictures with more pixels are refused. @defaultValue 67108864 (8192 × 8192) */
-  readonly limitInputPixels?: number;
-}
+type Source = Uint8Array | Image;
 
 export interface RunOptions {
   /** The stream a CUDA block is written on. No effect on a host block. @defaultValue the block's own */
   readonly stream?: Stream;
+  /**
+   * The part of the (upright) picture that is used, instead of the image's own `crop`. Boxes come back in pixels of the
+   * whole picture. @defaultValue the image's `crop`: all of it, unless `imageFrom` was told otherwise
+   */
+  readonly crop?: Crop;
 }
 
 /**
@@ -73,38 +44,11 @@ export class Preprocessor {
 
   /**
    * @throws TypeError, RangeError for a wrong option
-   * @throws PreprocError ERR_TENSOR_MISMATCH for a target that is not `[1, 3, height, width]` of FP32 or FP16
+   * @throws PreprocError ERR_TENSOR_MISMATCH for a target that is not an image tensor
    */
   static async create(options: PreprocessorOptions): Promise<Preprocessor> {
-    if (typeof options !== 'object' || options === null) throw wrongType('object', 'options', options);
-    const target = readTarget(options.target);
-    const scale = options.scale ?? 1 / 255;
-    if (typeof scale !== 'number') throw wrongType('finite number', 'scale', scale);
-    if (!Number.isFinite(scale)) throw outOfRange('finite number', 'scale', scale);
-    const mean = checkTriple('mean', options.mean ?? 0, 'finite number', Number.isFinite);
-    const std = checkTriple(
-      'std',
-      options.std ?? 1,
-      'positive number',
-      (v) => Number.isFinite(v) && Math.fround(v) > 0,
-    );
-    const isByte = (v: number): boolean => Number.isInteger(v) && v >= 0 && v <= 255;
-    const recipe: TensorRecipe = {
-      width: target.width,
-      height: target.height,
-      resize: checkOneOf('resize', options.resize ?? 'letterbox', ['letterbox', 'stretch', 'none']),
-      interpolation: checkOneOf('interpolation', options.interpolation ?? 'linear', ['linear', 'nearest']),
-      colorOrder: checkOneOf('colorOrder', options.colorOrder ?? 'RGB', ['RGB', 'BGR']),
-      pad: checkTriple('pad', options.pad ?? 114, 'integer from 0 to 255', isByte),
-      table: normalisationTable(target.datatype, { scale, mean, std }),
-    };
-    return new Preprocessor(target, recipe, {
-      exif: checkBoolean('exif', options.exif ?? true),
-      limitInputPixels: checkPositiveInteger(
-        'limitInputPixels',
-        options.limitInputPixels ?? DEFAULT_LIMIT_INPUT_PIXELS,
-      ),
-    });
+    const { target, recipe, decode } = readOptions(options);
+    return new Preprocessor(target, recipe, decode);
   }
 
   get closed(): boolean {
@@ -115,20 +59,65 @@ export class Preprocessor {
    * Writes a picture into the whole of `block` and resolves, when the bytes are there, to how it was laid in. The block
    * is held (`block.hold`) until then, also when the promise is not awaited; after a failure its content is undefined.
    * An encoded picture is decoded first; an `Image` is borrowed and not closed.
-   * @throws TypeError for a source that is neither bytes nor an Image, or no block
-   * @throws PreprocError ERR_TENSOR_MISMATCH, ERR_IMAGE_SIZE, ERR_DISPOSED, and what {@link decodeImage} throws
+   * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, or a crop outside the picture
+   * @throws PreprocError ERR_TENSOR_MISMATCH (also for a batch of more than one: see `runBatch` and `runTiles`),
+   * ERR_IMAGE_SIZE, ERR_DISPOSED, and what {@link decodeImage} throws
    */
-  async run(source: Uint8Array | Image, block: TensorBlock, options: RunOptions = {}): Promise<Geometry> {
+  async run(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry> {
+    const { batch } = this.#target;
+    if (batch !== 1) {
+      throw new PreprocError(
+        'ERR_TENSOR_MISMATCH',
+        `Expected a batch of 1 for run but the target has ${batch}: use runBatch, or runTiles`,
+      );
+    }
+    const [geometry] = await this.#fill([source], block, options);
+    return geometry as Geometry;
+  }
+
+  /**
+   * Writes several pictures, of any sizes and formats, into one block: as many as its batch, in order. Otherwise as `run`.
+   */
+  async runBatch(
+    sources: readonly Source[],
+    block: TensorBlock,
+    options: Omit<RunOptions, 'crop'> = {},
+  ): Promise<Geometry[]> {
+    if (!Array.isArray(sources)) throw wrongType('array of pictures', 'sources', sources);
+    return this.#fill(sources, block, options);
+  }
+
+  /**
+   * Cuts one picture into the tiles of a block's batch, row by row from the top, for `resize: { tiles }`. Resolves to the
+   * geometry of each, whose `toImage` leads back into the whole picture. The number of tiles has to be the batch:
+   * ERR_TENSOR_MISMATCH otherwise. Otherwise as `run`.
+   */
+  async runTiles(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry[]> {
+    return this.#fill([source], block, options);
+  }
+
+  async #fill(sources: readonly Source[], block: TensorBlock, options: RunOptions): Promise<Geometry[]> {
     if (this.#closed) throw new PreprocError('ERR_DISPOSED', 'The preprocessor is closed');
-    if (!(source instanceof Uint8Array) && !(source instanceof Image)) {
-      throw wrongType('Uint8Array or Image', 'source', source);
+    for (const source of sources) {
+      if (!(source instanceof Uint8Array) && !(source instanceof Image)) {
+        throw wrongType('Uint8Array or Image', 'source', source);
+      }
     }
     checkBlock(block, this.#target);
+    const pictures = this.#recipe.resize === 'tiles' ? 1 : this.#target.batch;
+    if (sources.length !== pictures) {
+      throw new PreprocError(
+        'ERR_TENSOR_MISMATCH',
+        `Expected ${pictures} pictures for a batch of ${this.#target.batch} but received ${sources.length}`,
+      );
+    }
     // Throws when the block's lease is over, before any work is started. Nothing is awaited up to `hold`, so the block
     // is held when the caller gets the promise.
     const { memory } = block;
     const work =
-      memory instanceof Uint8Array ? this.#fillHost(source, memory) : this.#fillDevice(source, block, options);
+      memory instanceof Uint8Array
+        ? this.#fillHost(sources, memory, options)
+        : this.#fillDevice(sources, block, options);
     block.hold(work);
     this.#inFlight.add(work);
     try {
@@ -138,46 +127,70 @@ export class Preprocessor {
     }
   }
 
-  async #fillHost(source: Uint8Array | Image, memory: Uint8Array): Promise<Geometry> {
+  async #fillHost(sources: readonly Source[], memory: Uint8Array, options: RunOptions): Promise<Geometry[]> {
     const elements = hostElements(memory, this.#target);
-    return this.#convert(source, () => elements);
+    return this.#convert(sources, options, () => elements);
   }
 
-  async #fillDevice(source: Uint8Array | Image, block: TensorBlock, options: RunOptions): Promise<Geometry> {
-    const { datatype, byteLength } = this.#target;
+  async #fillDevice(sources: readonly Source[], block: TensorBlock, options: RunOptions): Promise<Geometry[]> {
+    const { datatype, batch, channels, width, height } = this.#target;
     let elements: TensorBits | undefined;
     try {
-      const geometry = await this.#convert(source, () => {
-        elements =
-          this.#idle.pop() ?? (datatype === 'FP32' ? new Int32Array(byteLength / 4) : new Uint16Array(byteLength / 2));
+      const geometries = await this.#convert(sources, options, () => {
+        elements ??= this.#idle.pop() ?? tensorBits(datatype, batch * channels * height * width);
         return elements;
       });
       if (elements !== undefined) await block.write(elements, options.stream ? { stream: options.stream } : {});
-      return geometry;
+      return geometries;
     } finally {
       if (elements !== undefined && !this.#closed) this.#idle.push(elements);
     }
   }
 
-  async #convert(source: Uint8Array | Image, destination: () => TensorBits): Promise<Geometry> {
-    if (source instanceof Image) return this.#write(source, destination());
-    const image = await decodeImage(source, this.#decode);
-    try {
-      return this.#write(image, destination());
-    } finally {
-      image.close();
+  /** One picture after the other: no more than one is decoded at a time. */
+  async #convert(sources: readonly Source[], { crop }: RunOptions, destination: () => TensorBits): Promise<Geometry[]> {
+    const geometries: Geometry[] = [];
+    for (const source of sources) {
+      const image = source instanceof Image ? source : await decodeImage(source, this.#decode);
+      try {
+        const part =
+          crop === undefined ? image : new Image({ ...image, data: image.data, crop: checkCrop(crop, image) });
+        geometries.push(...this.#write(part, destination, geometries.length, sources.length));
+      } finally {
+        if (image !== source) image.close();
+      }
     }
+    return geometries;
   }
 
-  #write(image: Image, elements: TensorBits): Geometry {
+  #write(image: Image, destination: () => TensorBits, index: number, count: number): Geometry[] {
     const { width, height, resize } = this.#recipe;
-    if (resize === 'none' && (image.width !== width || image.height !== height)) {
+    const { crop } = image;
+    if (resize === 'none' && (crop.width !== width || crop.height !== height)) {
       throw new PreprocError(
         'ERR_IMAGE_SIZE',
-        `Expected an image of ${width}x${height} pixels, because resize is 'none', but received ${image.width}x${image.height}`,
+        `Expected an image of ${width}x${height} pixels, because resize is 'none', but received ${crop.width}x${crop.height}`,
       );
     }
-    return imageToTensor(image, this.#recipe, elements);
+    const { batch, channels } = this.#target;
+    if (channels === 1 && !image.format.startsWith('GRAY')) {
+      throw new PreprocError(
+        'ERR_TENSOR_MISMATCH',
+        `Expected GRAY8 or GRAY16 for a tensor of one channel but received ${image.format}`,
+      );
+    }
+    if (resize === 'tiles') {
+      const tiles = geometriesOf(image, this.#recipe).length;
+      if (tiles !== batch) {
+        throw new PreprocError(
+          'ERR_TENSOR_MISMATCH',
+          `Expected as many tiles as the block's batch, ${batch}, but an image of ${crop.width}x${crop.height} pixels has ${tiles}`,
+        );
+      }
+    }
+    const elements = destination();
+    const each = elements.length / count;
+    return imageToTensor(image, this.#recipe, elements.subarray(index * each, (index + 1) * each));
   }
 
   /** Refuses new work, waits for the runs in flight, then drops the buffers. */

@@ -1,10 +1,11 @@
 import type { TensorBlock, TensorSpec } from '@zerohop/cuda-native/tensor';
-import { checkOneOf, checkPositiveInteger, wrongType } from './arguments.js';
+import { checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
 import { PreprocError } from './errors.js';
+import { ELEMENT_BYTES } from './gpu/recipe.js';
 import type { TensorBits } from './reference/tensor.js';
 
 /** The datatypes that are written. */
-export type TargetDatatype = 'FP32' | 'FP16';
+export type TargetDatatype = 'FP32' | 'FP16' | 'UINT8' | 'INT8';
 
 /** A target described without a tensor at hand. */
 export interface TargetSize {
@@ -13,55 +14,74 @@ export interface TargetSize {
   /** @defaultValue 'FP32' */
   readonly datatype?: TargetDatatype;
   /** @defaultValue 'NCHW' */
-  readonly layout?: 'NCHW';
+  readonly layout?: 'NCHW' | 'NHWC';
+  /** 1 only for gray pictures. @defaultValue 3 */
+  readonly channels?: 1 | 3;
+  /** How many pictures or tiles. @defaultValue 1 */
+  readonly batch?: number;
 }
 
-/** What is written: `[1, 3, height, width]`, dense, of `datatype`. */
+/** What is written: `[batch, channels, height, width]` or `[batch, height, width, channels]`, dense, of `datatype`. */
 export interface Target {
   readonly width: number;
   readonly height: number;
   readonly datatype: TargetDatatype;
+  readonly layout: 'NCHW' | 'NHWC';
+  readonly channels: 1 | 3;
+  readonly batch: number;
+  readonly shape: readonly number[];
   readonly byteLength: number;
 }
 
-const DATATYPES = ['FP32', 'FP16'] as const;
+const DATATYPES = ['FP32', 'FP16', 'UINT8', 'INT8'] as const;
 
-const tensorTarget = (width: number, height: number, datatype: TargetDatatype): Target => ({
-  width,
-  height,
-  datatype,
-  byteLength: 3 * height * width * (datatype === 'FP32' ? 4 : 2),
-});
+const isChannels = (size: number | undefined): size is 1 | 3 => size === 1 || size === 3;
+
+function tensorTarget(target: Omit<Target, 'shape' | 'byteLength'>): Target {
+  const { batch, channels, height, width, layout, datatype } = target;
+  const shape = layout === 'NCHW' ? [batch, channels, height, width] : [batch, height, width, channels];
+  return { ...target, shape, byteLength: batch * channels * height * width * ELEMENT_BYTES[datatype] };
+}
 
 const listed = (shape: readonly number[]): string => `[${shape.join(',')}]`;
 
-/** Checks a target given to `Preprocessor.create`. */
+function sizedTarget(target: TargetSize): Target {
+  const channels = target.channels ?? 3;
+  if (!isChannels(channels)) throw outOfRange('1 or 3', 'target.channels', channels);
+  return tensorTarget({
+    batch: checkPositiveInteger('target.batch', target.batch ?? 1),
+    channels,
+    layout: checkOneOf('target.layout', target.layout ?? 'NCHW', ['NCHW', 'NHWC']),
+    width: checkPositiveInteger('target.width', target.width),
+    height: checkPositiveInteger('target.height', target.height),
+    datatype: checkOneOf('target.datatype', target.datatype ?? 'FP32', DATATYPES),
+  });
+}
+
+/** Checks a target given to `Preprocessor.create`. A shape with the channels in both places is read as NCHW. */
 export function readTarget(target: TensorSpec | TargetSize): Target {
   if (typeof target !== 'object' || target === null) {
     throw wrongType('TensorSpec or { width, height }', 'target', target);
   }
-  if (!('shape' in target)) {
-    checkOneOf('target.layout', target.layout ?? 'NCHW', ['NCHW']);
-    return tensorTarget(
-      checkPositiveInteger('target.width', target.width),
-      checkPositiveInteger('target.height', target.height),
-      checkOneOf('target.datatype', target.datatype ?? 'FP32', DATATYPES),
-    );
-  }
+  if (!('shape' in target)) return sizedTarget(target);
   const { name, shape } = target;
   const datatype = DATATYPES.find((candidate) => candidate === target.datatype);
-  const [batch, channels, height, width] = shape;
-  if (datatype === undefined || shape.length !== 4 || batch !== 1 || channels !== 3) {
+  const layout = isChannels(shape[1]) ? 'NCHW' : 'NHWC';
+  const [batch, channels, height, width] = layout === 'NCHW' ? shape : [shape[0], shape[3], shape[1], shape[2]];
+  if (datatype === undefined || shape.length !== 4 || !isChannels(channels)) {
     throw new PreprocError(
       'ERR_TENSOR_MISMATCH',
-      `Expected an FP32 or FP16 tensor of shape [1,3,height,width] for target but received '${name}', ${target.datatype} ${listed(shape)}`,
+      `Expected an FP32, FP16, UINT8 or INT8 tensor of shape [batch,3,height,width] or [batch,height,width,3] (or 1 channel) for target but received '${name}', ${target.datatype} ${listed(shape)}`,
     );
   }
-  return tensorTarget(
-    checkPositiveInteger('target width', width),
-    checkPositiveInteger('target height', height),
+  return tensorTarget({
+    batch: checkPositiveInteger('target batch', batch),
+    channels,
+    layout,
+    width: checkPositiveInteger('target width', width),
+    height: checkPositiveInteger('target height', height),
     datatype,
-  );
+  });
 }
 
 /** Refuses a block that is not exactly the target. */
@@ -69,7 +89,7 @@ export function checkBlock(block: TensorBlock, target: Target): void {
   if (typeof block !== 'object' || block === null || !Array.isArray(block.shape) || !('hold' in block)) {
     throw wrongType('TensorBlock', 'block', block);
   }
-  const expected = [1, 3, target.height, target.width];
+  const expected = target.shape;
   const same = block.shape.length === 4 && expected.every((size, i) => size === block.shape[i]);
   if (!same || block.datatype !== target.datatype || block.byteLength !== target.byteLength) {
     throw new PreprocError(
@@ -81,15 +101,15 @@ export function checkBlock(block: TensorBlock, target: Target): void {
 
 /** The elements of a host block as bit patterns, in place. */
 export function hostElements(memory: Uint8Array, target: Target): TensorBits {
-  const elementBytes = target.datatype === 'FP32' ? 4 : 2;
+  const elementBytes = ELEMENT_BYTES[target.datatype];
   if (memory.byteLength !== target.byteLength || memory.byteOffset % elementBytes !== 0) {
     throw new PreprocError(
       'ERR_TENSOR_MISMATCH',
       `Expected ${target.byteLength} bytes aligned to ${elementBytes} for the block's memory but received ${memory.byteLength} at byte offset ${memory.byteOffset}`,
     );
   }
-  const count = target.byteLength / elementBytes;
-  return target.datatype === 'FP32'
-    ? new Int32Array(memory.buffer, memory.byteOffset, count)
-    : new Uint16Array(memory.buffer, memory.byteOffset, count);
+  const { buffer, byteOffset, byteLength } = memory;
+  if (elementBytes === 4) return new Int32Array(buffer, byteOffset, byteLength / 4);
+  if (elementBytes === 2) return new Uint16Array(buffer, byteOffset, byteLength / 2);
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }

@@ -21,7 +21,7 @@ const deviceMemory = Object.freeze({});
 
 /** `kind: 'cuda'`: the memory can only be reached by `write`. */
 export function makeBlock(of: TensorSpec): TestBlock {
-  const elementBytes = of.datatype === 'FP16' ? 2 : 4;
+  const elementBytes = { FP16: 2, UINT8: 1, INT8: 1 }[of.datatype as string] ?? 4;
   const byteLength = of.shape.reduce((product, size) => product * size, elementBytes);
   const memory = new Uint8Array(byteLength).fill(0xa5);
   const held: Promise<unknown>[] = [];

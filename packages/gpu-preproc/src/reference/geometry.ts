@@ -6,6 +6,21 @@ export type Box = [x1: number, y1: number, x2: number, y2: number];
 /** How a picture is brought to the tensor's size. */
 export type ResizeMode = 'letterbox' | 'stretch' | 'none';
 
+/** A part of a picture, in its pixels. */
+export interface Crop {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface LetterboxOptions {
+  /** Where the picture lies: padding on both sides, or on the right and below only. @defaultValue 'centre' */
+  readonly align?: 'centre' | 'topLeft';
+  /** Whether pictures smaller than the tensor are enlarged. @defaultValue true */
+  readonly scaleUp?: boolean;
+}
+
 /** Where the picture lies in the tensor, in tensor pixels: exactly the integers that were used to write it. */
 export interface Placement {
   readonly left: number;
@@ -25,10 +40,13 @@ export function letterbox(
   sourceHeight: number,
   targetWidth: number,
   targetHeight: number,
+  { align = 'centre', scaleUp = true }: LetterboxOptions = {},
 ): Placement {
-  const ratio = Math.min(targetHeight / sourceHeight, targetWidth / sourceWidth);
+  const fit = Math.min(targetHeight / sourceHeight, targetWidth / sourceWidth);
+  const ratio = scaleUp ? fit : Math.min(fit, 1);
   const width = Math.max(1, roundHalfEven(sourceWidth * ratio));
   const height = Math.max(1, roundHalfEven(sourceHeight * ratio));
+  if (align === 'topLeft') return { left: 0, top: 0, width, height };
   return {
     left: roundHalfEven((targetWidth - width) / 2 - 0.1),
     top: roundHalfEven((targetHeight - height) / 2 - 0.1),
@@ -37,7 +55,7 @@ export function letterbox(
   };
 }
 
-const clamp = (value: number, limit: number): number => Math.min(Math.max(value, 0), limit);
+const clamp = (value: number, low: number, high: number): number => Math.min(Math.max(value, low), high);
 
 /**
  * How one picture was laid into a tensor, and the way back. Made by the preprocessor; plain numbers, owns nothing.
@@ -49,6 +67,8 @@ export class Geometry implements Placement {
   /** Size in pixels of the upright source picture. */
   readonly sourceWidth: number;
   readonly sourceHeight: number;
+  /** The part of the source that the tensor shows: the whole, a crop, or a tile. */
+  readonly crop: Crop;
   /** Size in pixels of the tensor. */
   readonly targetWidth: number;
   readonly targetHeight: number;
@@ -64,7 +84,9 @@ export class Geometry implements Placement {
     source: { readonly width: number; readonly height: number },
     target: { readonly width: number; readonly height: number },
     placement: Placement,
+    crop: Crop = { x: 0, y: 0, width: source.width, height: source.height },
   ) {
+    this.crop = crop;
     this.sourceWidth = source.width;
     this.sourceHeight = source.height;
     this.targetWidth = target.width;
@@ -73,18 +95,18 @@ export class Geometry implements Placement {
     this.top = placement.top;
     this.width = placement.width;
     this.height = placement.height;
-    this.gainX = placement.width / source.width;
-    this.gainY = placement.height / source.height;
+    this.gainX = placement.width / crop.width;
+    this.gainY = placement.height / crop.height;
   }
 
-  /** A box in tensor pixels as a box in pixels of the source picture, clamped to it. NaN stays NaN. */
+  /**
+   * A box in tensor pixels as a box in pixels of the source picture, also where the tensor shows a crop or a tile of it;
+   * clamped to the part that is shown. NaN stays NaN.
+   */
   toImage(box: readonly [number, number, number, number]): Box {
-    const [x1, y1, x2, y2] = box;
-    return [
-      clamp((x1 - this.left) / this.gainX, this.sourceWidth),
-      clamp((y1 - this.top) / this.gainY, this.sourceHeight),
-      clamp((x2 - this.left) / this.gainX, this.sourceWidth),
-      clamp((y2 - this.top) / this.gainY, this.sourceHeight),
-    ];
+    const { x, y, width, height } = this.crop;
+    const column = (value: number): number => clamp((value - this.left) / this.gainX + x, x, x + width);
+    const row = (value: number): number => clamp((value - this.top) / this.gainY + y, y, y + height);
+    return [column(box[0]), row(box[1]), column(box[2]), row(box[3])];
   }
 }

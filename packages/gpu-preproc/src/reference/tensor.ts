@@ -1,7 +1,10 @@
-import { Geometry, letterbox, type Placement, type ResizeMode } from './geometry.js';
-import type { Pixels } from './pixels.js';
+import { elementBits } from '../gpu/normalisation.js';
+import type { ElementType } from '../gpu/recipe.js';
+import { type Crop, Geometry, type LetterboxOptions, letterbox, type Placement, type ResizeMode } from './geometry.js';
+import { cropOf, depthOf, type Pixels, rgbRows } from './pixels.js';
 import { type Interpolation, resizeRows } from './resize.js';
-import { float16Bits } from './rounding.js';
+import { tileParts } from './tiles.js';
+import { writeGray, writePixels, writePlanes } from './write.js';
 
 /** The order of the tensor's three planes. */
 export type ColorOrder = 'RGB' | 'BGR';
@@ -9,7 +12,7 @@ export type ColorOrder = 'RGB' | 'BGR';
 /** One value per plane of the tensor, in the tensor's own order (`colorOrder`). */
 export type Triple = readonly [number, number, number];
 
-/** What the bytes 0–255 of a picture become. */
+/** What the values of a picture become. */
 export interface Normalisation {
   readonly scale: number;
   readonly mean: Triple;
@@ -25,95 +28,191 @@ export function normalise(value: number, scale: number, mean: number, std: numbe
   return Math.fround(Math.fround(scaled - Math.fround(mean)) / Math.fround(std));
 }
 
-/** A tensor `[1, 3, height, width]`, dense, as bit patterns: FP32 in an Int32Array, FP16 in a Uint16Array. */
-export type TensorBits = Int32Array | Uint16Array;
+/**
+ * A dense tensor as bit patterns: FP32 in an Int32Array, FP16 in a Uint16Array, UINT8 and INT8 in a Uint8Array.
+ */
+export type TensorBits = Int32Array | Uint16Array | Uint8Array;
 
-/** For each plane the bit patterns of the 256 normalised bytes: plane `c`'s begin at `256 · c`. */
-export function normalisationTable(datatype: 'FP32' | 'FP16', { scale, mean, std }: Normalisation): TensorBits {
-  const values = new Float32Array(768);
-  for (let c = 0; c < 3; c++) {
-    for (let v = 0; v < 256; v++) values[256 * c + v] = normalise(v, scale, mean[c] as number, std[c] as number);
-  }
-  return datatype === 'FP32' ? new Int32Array(values.buffer) : Uint16Array.from(values, float16Bits);
-}
-
-/** How a picture becomes a tensor. */
-export interface TensorRecipe {
-  readonly width: number;
-  readonly height: number;
-  readonly resize: ResizeMode;
-  readonly interpolation: Interpolation;
-  readonly colorOrder: ColorOrder;
-  /** Bytes, before normalisation. */
-  readonly pad: Triple;
-  /** From {@link normalisationTable}; of the same array type as the tensor. */
-  readonly table: TensorBits;
-}
-
-function place(image: Pixels, recipe: TensorRecipe): Placement {
-  const { width, height } = recipe;
-  if (recipe.resize === 'letterbox') return letterbox(image.width, image.height, width, height);
-  if (recipe.resize === 'none' && (image.width !== width || image.height !== height)) {
-    throw new RangeError(
-      `Expected an image of ${width}x${height} pixels for resize 'none' but received ${image.width}x${image.height}`,
-    );
-  }
-  return { left: 0, top: 0, width, height };
-}
-
-/** Fills everything of one plane that the picture does not cover. */
-function padPlane(plane: TensorBits, width: number, height: number, at: Placement, bits: number): void {
-  plane.fill(bits, 0, at.top * width);
-  plane.fill(bits, (at.top + at.height) * width);
-  if (at.width === width) return;
-  for (let y = at.top; y < Math.min(at.top + at.height, height); y++) {
-    plane.fill(bits, y * width, y * width + at.left);
-    plane.fill(bits, y * width + at.left + at.width, (y + 1) * width);
-  }
-}
-
-/** Takes one row of RGB apart into three planes, through the table. `red`, `green`, `blue`: offsets into `out`. */
-function writeRow(
-  row: Uint8Array,
-  offset: number,
-  count: number,
-  table: TensorBits,
-  bgr: boolean,
-  out: TensorBits,
-  red: number,
-  green: number,
-  blue: number,
-): void {
-  const redTable = bgr ? 512 : 0;
-  const blueTable = bgr ? 0 : 512;
-  for (let x = 0, from = offset; x < count; x++, from += 3) {
-    out[red + x] = table[redTable + (row[from] as number)] as number;
-    out[green + x] = table[256 + (row[from + 1] as number)] as number;
-    out[blue + x] = table[blueTable + (row[from + 2] as number)] as number;
-  }
+/** `count` elements of a datatype, zeroed. */
+export function tensorBits(datatype: ElementType, count: number): TensorBits {
+  if (datatype === 'FP32') return new Int32Array(count);
+  return datatype === 'FP16' ? new Uint16Array(count) : new Uint8Array(count);
 }
 
 /**
- * Writes the picture into `out`, every element of it, and tells where it went. Synchronous; allocates a few rows.
- * @throws RangeError for `resize: 'none'` and another size, or when `out` has not `3 · height · width` elements
+ * For each plane the bit patterns of the normalised values 0 to `levels − 1`: plane `c`'s begin at `levels · c`. UINT8 and
+ * INT8 are rounded half to even and saturated.
  */
-export function imageToTensor(image: Pixels, recipe: TensorRecipe, out: TensorBits): Geometry {
-  const { width, height, table, pad } = recipe;
-  const area = width * height;
-  if (out.length !== 3 * area) {
-    throw new RangeError(`Expected ${3 * area} elements for the tensor but received ${out.length}`);
-  }
-  const at = place(image, recipe);
+export function normalisationTable(
+  datatype: ElementType,
+  { scale, mean, std }: Normalisation,
+  levels = 256,
+): TensorBits {
+  const table = tensorBits(datatype, 3 * levels);
   for (let c = 0; c < 3; c++) {
-    const bits = table[256 * c + (pad[c] as number)] as number;
-    padPlane(out.subarray(c * area, (c + 1) * area), width, height, at, bits);
+    const known = [0, 1, 2].findIndex((plane) => mean[plane] === mean[c] && std[plane] === std[c]);
+    if (known < c) {
+      table.copyWithin(levels * c, levels * known, levels * (known + 1));
+      continue;
+    }
+    for (let v = 0; v < levels; v++) {
+      table[levels * c + v] = elementBits(datatype, normalise(v, scale, mean[c] as number, std[c] as number));
+    }
   }
+  return table;
+}
+
+/** How a picture becomes a tensor, or a batch of tiles of the tensor's size. */
+export interface TensorRecipe extends LetterboxOptions {
+  readonly width: number;
+  readonly height: number;
+  readonly datatype: ElementType;
+  /** @defaultValue 'NCHW' */
+  readonly layout?: 'NCHW' | 'NHWC';
+  /** 1 only for `GRAY8` and `GRAY16`. @defaultValue 3 */
+  readonly channels?: 1 | 3;
+  /** `'tiles'`: at its own size, cut; the last tile of a row or column ends with the picture. */
+  readonly resize: ResizeMode | 'tiles';
+  /** Pixels that neighbouring tiles share. @defaultValue 0 */
+  readonly overlap?: number;
+  readonly interpolation: Interpolation;
+  readonly colorOrder: ColorOrder;
+  /** Bytes, before normalisation; for deeper sources in proportion. */
+  readonly pad: Triple;
+  /** @defaultValue 1 for UINT8 and INT8, else 1 / 255, 1 / 4095 or 1 / 65535 by the source's depth */
+  readonly scale?: number | undefined;
+  /** @defaultValue 0 */
+  readonly mean?: Triple;
+  /** @defaultValue 1 */
+  readonly std?: Triple;
+}
+
+type Depth = 255 | 4095 | 65535;
+
+function normalisationOf(
+  { datatype, scale, mean = [0, 0, 0], std = [1, 1, 1] }: TensorRecipe,
+  max: Depth,
+): Normalisation {
+  const whole = datatype === 'UINT8' || datatype === 'INT8';
+  return { scale: scale ?? (whole ? 1 : 1 / max), mean, std };
+}
+
+/** Tables of recipes in use: one of a deep source takes milliseconds to make. */
+const tables = new WeakMap<TensorRecipe, Map<Depth, TensorBits>>();
+
+/** 12-bit sources too have entries for all of 16 bits: what a camera leaves in the high bits must not lead outside. */
+const levelsOf = (max: Depth): number => (max === 255 ? 256 : 65536);
+
+function tableOf(recipe: TensorRecipe, max: Depth): TensorBits {
+  const known = tables.get(recipe) ?? new Map<Depth, TensorBits>();
+  tables.set(recipe, known);
+  const table = known.get(max) ?? normalisationTable(recipe.datatype, normalisationOf(recipe, max), levelsOf(max));
+  known.set(max, table);
+  return table;
+}
+
+function place({ width, height }: Crop, recipe: TensorRecipe): Placement {
+  if (recipe.resize === 'letterbox') return letterbox(width, height, recipe.width, recipe.height, recipe);
+  if (recipe.resize === 'none' && (recipe.width !== width || recipe.height !== height)) {
+    throw new RangeError(
+      `Expected an image of ${recipe.width}x${recipe.height} pixels for resize 'none' but received ${width}x${height}`,
+    );
+  }
+  if (recipe.resize === 'tiles') return { left: 0, top: 0, width, height };
+  return { left: 0, top: 0, width: recipe.width, height: recipe.height };
+}
+
+/**
+ * How a picture will be laid in: one geometry, or one for each tile in the order of the batch, row by row from the top.
+ * @throws RangeError for `resize: 'none'` and a picture, or crop, of another size
+ */
+export function geometriesOf(image: Pixels, recipe: TensorRecipe): Geometry[] {
+  const crop = cropOf(image);
+  const parts = recipe.resize === 'tiles' ? tileParts(recipe, crop) : [crop];
+  return parts.map((part) => new Geometry(image, recipe, place(part, recipe), part));
+}
+
+/** Rows of a tensor: `from` to before `to`, counted through the whole batch (`batch · height` of them). */
+export interface RowBand {
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Writes the picture into `out`, every element of it, and tells where it went. With `rows`, only those rows of the tensor
+ * are written: several threads that share the picture and the tensor can write a band each, and get the same bytes.
+ * Synchronous; allocates a few rows.
+ * @throws RangeError for `resize: 'none'` and another size, when `out` has not the elements of the tensor (of all tiles),
+ * and for one channel of a picture that has colours
+ */
+export function imageToTensor(image: Pixels, recipe: TensorRecipe, out: TensorBits, rows?: RowBand): Geometry[] {
+  const { width, height, channels = 3 } = recipe;
+  if (channels === 1 && !image.format.startsWith('GRAY')) {
+    throw new RangeError(`Expected GRAY8 or GRAY16 for a tensor of one channel but received ${image.format}`);
+  }
+  const geometries = geometriesOf(image, recipe);
+  const each = channels * width * height;
+  if (out.length !== geometries.length * each) {
+    throw new RangeError(`Expected ${geometries.length * each} elements for the tensor but received ${out.length}`);
+  }
+  const { from = 0, to = geometries.length * height } = rows ?? {};
+  for (const [i, geometry] of geometries.entries()) {
+    const first = Math.max(0, from - i * height);
+    const end = Math.min(height, to - i * height);
+    if (first < end) writePart(image, recipe, geometry, out.subarray(i * each, (i + 1) * each), first, end);
+  }
+  return geometries;
+}
+
+function writePart(
+  image: Pixels,
+  recipe: TensorRecipe,
+  { crop, left, top, width, height }: Geometry,
+  out: TensorBits,
+  first: number,
+  end: number,
+): void {
+  const max = depthOf(image);
+  const table = tableOf(recipe, max);
+  const levels = levelsOf(max);
+  const { channels = 3, layout = 'NCHW' } = recipe;
+  const area = recipe.width * recipe.height;
+  padRows(recipe, max, { left, top, width, height }, out, first, end);
   const bgr = recipe.colorOrder === 'BGR';
   const redPlane = bgr ? 2 * area : 0;
   const bluePlane = bgr ? 0 : 2 * area;
-  resizeRows(image, at.width, at.height, recipe.interpolation, (y, row, offset) => {
-    const start = (at.top + y) * width + at.left;
-    writeRow(row, offset, at.width, table, bgr, out, redPlane + start, area + start, bluePlane + start);
+  const job = { width, height, first: Math.max(0, first - top), end: Math.min(height, end - top) };
+  if (job.first >= job.end) return;
+  resizeRows(rgbRows(image, crop), job, recipe.interpolation, (y, row, offset) => {
+    const start = (top + y) * recipe.width + left;
+    if (channels === 1) writeGray(row, offset, width, table, out, start);
+    else if (layout === 'NHWC') writePixels(row, offset, width, table, levels, bgr, out, 3 * start);
+    else writePlanes(row, offset, width, table, levels, bgr, out, redPlane + start, area + start, bluePlane + start);
   });
-  return new Geometry(image, recipe, at);
+}
+
+/** Fills everything of the rows that the picture does not cover. */
+function padRows(recipe: TensorRecipe, max: Depth, at: Placement, out: TensorBits, first: number, end: number): void {
+  const { width, height, channels = 3, layout = 'NCHW', datatype, pad } = recipe;
+  if (at.left === 0 && at.top === 0 && at.width === width && at.height === height) return;
+  const { scale, mean, std } = normalisationOf(recipe, max);
+  const bits = pad.map((byte, c) =>
+    elementBits(datatype, normalise((byte * max) / 255, scale, mean[c] as number, std[c] as number)),
+  );
+  const fill = (from: number, to: number): void => {
+    if (layout === 'NCHW' || channels === 1) {
+      for (let c = 0; c < channels; c++) {
+        out.fill(bits[c] as number, c * width * height + from, c * width * height + to);
+      }
+    } else {
+      for (let i = from; i < to; i++) for (let c = 0; c < 3; c++) out[3 * i + c] = bits[c] as number;
+    }
+  };
+  for (let y = first; y < end; y++) {
+    if (y < at.top || y >= at.top + at.height) fill(y * width, (y + 1) * width);
+    else {
+      fill(y * width, y * width + at.left);
+      fill(y * width + at.left + at.width, (y + 1) * width);
+    }
+  }
 }

@@ -6,9 +6,9 @@ import { expect, test } from 'vitest';
 import {
   BYTES_PER_PIXEL,
   type ColorOrder,
+  type Geometry,
   type Interpolation,
   imageToTensor,
-  normalisationTable,
   type PixelFormat,
   type Pixels,
   type ResizeMode,
@@ -136,7 +136,7 @@ describeTier(
       const { next, integer } = seeded(SEED + 1);
       const pick = <T>(values: readonly T[]): T => values[integer(0, values.length - 1)] as T;
       const cases = Array.from({ length: 200 }, (_, seed): TensorCase & { kind: 'tensor' } => {
-        const format = pick(Object.keys(BYTES_PER_PIXEL) as PixelFormat[]);
+        const format = pick(['RGB8', 'BGR8', 'RGBA8', 'GRAY8'] as const);
         const [width, height] = [integer(1, 400), integer(1, 400)];
         const sameSize = next() < 0.1;
         return {
@@ -171,12 +171,11 @@ describeTier(
       });
       const answers = oracle(cases);
       const ours = cases.map((one): Answer => {
-        const { datatype, scale, mean, std } = one;
-        const table = normalisationTable(datatype, { scale: scale ?? 1 / 255, mean, std });
+        const { datatype, scale } = one;
         const area = one.targetWidth * one.targetHeight;
         const out = datatype === 'FP32' ? new Int32Array(3 * area).fill(-1) : new Uint16Array(3 * area).fill(0xffff);
-        const recipe = { ...one, width: one.targetWidth, height: one.targetHeight, table };
-        const { left, top, width, height } = imageToTensor(picture(one), recipe, out);
+        const recipe = { ...one, width: one.targetWidth, height: one.targetHeight, scale: scale ?? undefined };
+        const [{ left, top, width, height }] = imageToTensor(picture(one), recipe, out) as [Geometry];
         return { sha256: sha256(out), placement: { left, top, width, height } };
       });
       const wrong = cases.filter((_, i) => JSON.stringify(ours[i]) !== JSON.stringify(answers[i]));

@@ -4,7 +4,7 @@ import { TritonClient, tensor } from '@zerohop/triton-client';
 import sharp from 'sharp';
 import { expect, test } from 'vitest';
 import { decodeImage, Preprocessor } from '../../src/index.js';
-import { imageToTensor, normalisationTable } from '../../src/reference.js';
+import { imageToTensor } from '../../src/reference.js';
 import { noise } from '../noise.js';
 
 describeTier('triton', 'a slot that a real server reads', () => {
@@ -24,7 +24,6 @@ describeTier('triton', 'a slot that a real server reads', () => {
     const answer = await reply.output<'FP32'>('output0').read();
 
     const expected = new Int32Array(3 * 2160 * 3840);
-    const table = normalisationTable('FP32', { scale: 1 / 255, mean: [0, 0, 0], std: [1, 1, 1] });
     imageToTensor(
       await decodeImage(jpeg),
       {
@@ -34,7 +33,7 @@ describeTier('triton', 'a slot that a real server reads', () => {
         interpolation: 'linear',
         colorOrder: 'RGB',
         pad: [114, 114, 114],
-        table,
+        datatype: 'FP32',
       },
       expected,
     );

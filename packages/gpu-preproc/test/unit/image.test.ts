@@ -31,7 +31,7 @@ describe('imageFrom', () => {
 
   test('a wrong type is a TypeError', () => {
     expect(() => imageFrom(new Uint8Array(99), { ...options, format: 'CMYK' as 'RGB8' })).toThrow(
-      new TypeError('Expected one of "RGB8", "BGR8", "RGBA8", "GRAY8" for format but received "CMYK" of type string'),
+      /^Expected one of "RGB8", "BGR8", .* for format but received "CMYK" of type string$/,
     );
     expect(() => imageFrom([1, 2] as unknown as Uint8Array, options)).toThrow(TypeError);
     expect(() => imageFrom(new Uint8Array(99), { ...options, width: '4' as unknown as number })).toThrow(TypeError);

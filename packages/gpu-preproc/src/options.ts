@@ -1,0 +1,125 @@
+import type { TensorSpec } from '@zerohop/cuda-native/tensor';
+import { checkBoolean, checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from './arguments.js';
+import { DEFAULT_LIMIT_INPUT_PIXELS, type DecodeOptions } from './decode.js';
+import type { LetterboxOptions, ResizeMode } from './reference/geometry.js';
+import type { Interpolation } from './reference/resize.js';
+import type { ColorOrder, TensorRecipe } from './reference/tensor.js';
+import { readTarget, type Target, type TargetSize } from './target.js';
+
+/** A number for all three planes, or one for each plane in the tensor's own order (`colorOrder`). */
+export type PerChannel = number | readonly [number, number, number];
+
+/** The tiles of `resize: { tiles }`. */
+export interface TileOptions {
+  /** In pixels: the target's. */
+  readonly width: number;
+  readonly height: number;
+  /** Pixels that neighbouring tiles share. @defaultValue 0 */
+  readonly overlap?: number;
+}
+
+export interface PreprocessorOptions {
+  /**
+   * The tensor to write, `[batch, 3, height, width]` or `[batch, height, width, 3]`, of FP32, FP16, UINT8 or INT8; for gray
+   * pictures also of one channel. A pool's `input(name)` is one.
+   */
+  readonly target: TensorSpec | TargetSize;
+  /**
+   * `'letterbox'` keeps the aspect ratio and fills the rest with `pad`; `'stretch'` does not; `'none'` takes only
+   * pictures of the target's size. A picture of the target's size passes unchanged through each of them.
+   * `{ letterbox: { align, scaleUp } }` puts the padding right and below, or leaves small pictures small.
+   * `{ tiles: { width, height, overlap } }` cuts a picture at its own size into a batch, for `runTiles`.
+   * @defaultValue 'letterbox'
+   */
+  readonly resize?: ResizeMode | { readonly letterbox: LetterboxOptions } | { readonly tiles: TileOptions };
+  /**
+   * OpenCV's `INTER_LINEAR` or `INTER_NEAREST`, byte for byte, or its `INTER_AREA`, within one level: the mean of all
+   * that a pixel covers, for strong shrinking. @defaultValue 'linear'
+   */
+  readonly interpolation?: Interpolation;
+  /** Which plane comes first. @defaultValue 'RGB' */
+  readonly colorOrder?: ColorOrder;
+  /**
+   * Each value becomes `((v · scale) − mean) / std` in fp32.
+   * @defaultValue 1/255, 1/4095 or 1/65535 by the picture's depth; 1 for UINT8 and INT8
+   */
+  readonly scale?: number;
+  /** @defaultValue 0 */
+  readonly mean?: PerChannel;
+  /** @defaultValue 1 */
+  readonly std?: PerChannel;
+  /** Bytes (0–255) round the picture, before normalisation; for deeper pictures in proportion. @defaultValue 114 */
+  readonly pad?: PerChannel;
+  /** Turns encoded pictures upright by their EXIF orientation. @defaultValue true */
+  readonly exif?: boolean;
+  /** Encoded pictures with more pixels are refused. @defaultValue 67108864 (8192 × 8192) */
+  readonly limitInputPixels?: number;
+}
+
+type Resizing = Pick<TensorRecipe, 'resize' | 'overlap' | 'align' | 'scaleUp'>;
+
+function readTiles(tiles: TileOptions, target: Target): Resizing {
+  for (const side of ['width', 'height'] as const) {
+    const size = checkPositiveInteger(`resize.tiles.${side}`, tiles[side]);
+    if (size !== target[side]) throw outOfRange(`${target[side]}, the target's ${side}`, `resize.tiles.${side}`, size);
+  }
+  const overlap = tiles.overlap ?? 0;
+  const most = Math.min(target.width, target.height) - 1;
+  if (typeof overlap !== 'number') throw wrongType('integer', 'resize.tiles.overlap', overlap);
+  if (!Number.isInteger(overlap) || overlap < 0 || overlap > most) {
+    throw outOfRange(`integer from 0 to ${most}`, 'resize.tiles.overlap', overlap);
+  }
+  return { resize: 'tiles', overlap };
+}
+
+function readResize(resize: NonNullable<PreprocessorOptions['resize']>, target: Target): Resizing {
+  if (typeof resize === 'object' && resize !== null) {
+    if ('tiles' in resize && typeof resize.tiles === 'object') return readTiles(resize.tiles, target);
+    if ('letterbox' in resize && typeof resize.letterbox === 'object') {
+      const { align = 'centre', scaleUp = true } = resize.letterbox;
+      return {
+        resize: 'letterbox',
+        align: checkOneOf('resize.letterbox.align', align, ['centre', 'topLeft']),
+        scaleUp: checkBoolean('resize.letterbox.scaleUp', scaleUp),
+      };
+    }
+  }
+  return { resize: checkOneOf('resize', resize, ['letterbox', 'stretch', 'none']) };
+}
+
+function readScale(scale: number | undefined): number | undefined {
+  if (scale === undefined) return undefined;
+  if (typeof scale !== 'number') throw wrongType('finite number', 'scale', scale);
+  if (!Number.isFinite(scale)) throw outOfRange('finite number', 'scale', scale);
+  return scale;
+}
+
+const isByte = (v: number): boolean => Number.isInteger(v) && v >= 0 && v <= 255;
+const isPositive = (v: number): boolean => Number.isFinite(v) && Math.fround(v) > 0;
+
+/** Checks what was given to `Preprocessor.create`. */
+export function readOptions(options: PreprocessorOptions): {
+  target: Target;
+  recipe: TensorRecipe;
+  decode: DecodeOptions;
+} {
+  if (typeof options !== 'object' || options === null) throw wrongType('object', 'options', options);
+  const target = readTarget(options.target);
+  const recipe: TensorRecipe = {
+    width: target.width,
+    height: target.height,
+    datatype: target.datatype,
+    layout: target.layout,
+    channels: target.channels,
+    ...readResize(options.resize ?? 'letterbox', target),
+    interpolation: checkOneOf('interpolation', options.interpolation ?? 'linear', ['linear', 'area', 'nearest']),
+    colorOrder: checkOneOf('colorOrder', options.colorOrder ?? 'RGB', ['RGB', 'BGR']),
+    scale: readScale(options.scale),
+    mean: checkTriple('mean', options.mean ?? 0, 'finite number', Number.isFinite),
+    std: checkTriple('std', options.std ?? 1, 'positive number', isPositive),
+    pad: checkTriple('pad', options.pad ?? 114, 'integer from 0 to 255', isByte),
+  };
+  const exif = checkBoolean('exif', options.exif ?? true);
+  const limit = options.limitInputPixels ?? DEFAULT_LIMIT_INPUT_PIXELS;
+  return { target, recipe, decode: { exif, limitInputPixels: checkPositiveInteger('limitInputPixels', limit) } };
+}
