@@ -1,5 +1,5 @@
 /** What `preproc.js` measures: one launch each. */
-import type { DeviceFormat, KernelRecipe } from '@zerohop/gpu-preproc/gpu';
+import type { KernelRecipe, PixelFormat } from '@zerohop/gpu-preproc/gpu';
 
 /** Microseconds of our p50: at most this by the method "node", and at most this, or this share of the copy, by "event". */
 export interface Goal {
@@ -13,7 +13,7 @@ export interface Row {
   readonly says: string;
   readonly width: number;
   readonly height: number;
-  readonly format: DeviceFormat;
+  readonly format: PixelFormat;
   readonly recipe: KernelRecipe;
   /** Bytes of the image that have to be read, and bytes of the tensor. */
   readonly readBytes: number;
@@ -29,7 +29,7 @@ const floats = (datatype: 'FP32' | 'FP16', values: number) => values * (datatype
 function identity(
   id: string,
   what: string,
-  format: DeviceFormat,
+  format: PixelFormat,
   bytes: number,
   datatype: 'FP32' | 'FP16',
   goal: Goal,

@@ -1,6 +1,9 @@
 /** The kernels, without `Preprocessor`: device memory in, device memory out. */
-export type { Crop, DeviceFormat, DeviceImage } from './gpu/device-image.js';
+export type { DeviceImage } from './gpu/device-image.js';
 export { ImageKernels } from './gpu/image-kernels.js';
 export type { ImagePlan, Placed } from './gpu/image-plan.js';
 export type { LoadedFrom } from './gpu/module-image.js';
-export type { ElementType, KernelRecipe } from './gpu/recipe.js';
+export type { KernelRecipe } from './gpu/recipe.js';
+export type { ElementType } from './reference/elements.js';
+export type { PixelFormat } from './reference/formats.js';
+export type { Crop } from './reference/geometry.js';

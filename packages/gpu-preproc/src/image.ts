@@ -1,8 +1,8 @@
 import { checkCrop, checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
 import { PreprocError } from './errors.js';
-import { traitsOf } from './gpu/device-image.js';
+import { type PixelFormat, traitsOf } from './reference/formats.js';
 import type { Crop } from './reference/geometry.js';
-import { BYTES_PER_PIXEL, type PixelFormat, type Pixels } from './reference/pixels.js';
+import { BYTES_PER_PIXEL, type Pixels } from './reference/pixels.js';
 
 const FORMATS = Object.keys(BYTES_PER_PIXEL) as PixelFormat[];
 

@@ -1,7 +1,7 @@
 import type { TensorBlock, TensorSpec } from '@zerohop/cuda-native/tensor';
 import { checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
 import { PreprocError } from './errors.js';
-import { ELEMENT_BYTES } from './gpu/recipe.js';
+import { ELEMENT_BYTES } from './reference/elements.js';
 import type { TensorBits } from './reference/tensor.js';
 
 /** The datatypes that are written. */

@@ -1,5 +1,6 @@
-import { type DeviceFormat, FORMATS, traitsOf } from '../src/gpu/device-image.js';
-import { checkRecipe, type ElementType, type FullRecipe, type KernelRecipe } from '../src/gpu/recipe.js';
+import { checkRecipe, type FullRecipe, type KernelRecipe } from '../src/gpu/recipe.js';
+import type { ElementType } from '../src/reference/elements.js';
+import { FORMATS, type PixelFormat, traitsOf } from '../src/reference/formats.js';
 import type { Triple } from '../src/reference.js';
 import type { HostImage } from './kernel-definition.js';
 import { noise } from './noise.js';
@@ -12,7 +13,7 @@ export interface KernelCase {
 
 type Random = () => number;
 
-export const FORMAT_NAMES = Object.keys(FORMATS) as DeviceFormat[];
+export const FORMAT_NAMES = Object.keys(FORMATS) as PixelFormat[];
 
 /** A picture of noise in memory of which only its pixels are noise: between rows and behind them lies `poison`. */
 export function noiseImage(
@@ -54,7 +55,7 @@ export function noiseImage(
 }
 
 /** A random picture and recipe: odd sizes, crops, pitches and offsets, every way of placing and normalising. */
-export function randomCase(random: Random, format: DeviceFormat, largest = 150): KernelCase {
+export function randomCase(random: Random, format: PixelFormat, largest = 150): KernelCase {
   const integer = (low: number, high: number) => low + Math.floor(random() * (high - low + 1));
   const pick = <T>(values: readonly T[]): T => values[integer(0, values.length - 1)] as T;
   const chance = (share: number) => random() < share;

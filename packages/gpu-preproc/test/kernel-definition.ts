@@ -1,13 +1,14 @@
-import { colorMatrix } from '../src/gpu/color-matrix.js';
-import { type Crop, type DeviceFormat, traitsOf } from '../src/gpu/device-image.js';
 import type { FullRecipe } from '../src/gpu/recipe.js';
+import { colorMatrix } from '../src/reference/color-matrix.js';
+import { type PixelFormat, traitsOf } from '../src/reference/formats.js';
+import type { Crop } from '../src/reference/geometry.js';
 import { float16Bits, letterbox, normalise, resize, roundHalfEven } from '../src/reference.js';
 
 /** A picture in host memory, in any format that the kernels read. */
 export interface HostImage {
   readonly width: number;
   readonly height: number;
-  readonly format: DeviceFormat;
+  readonly format: PixelFormat;
   readonly byteOffset: number;
   readonly pitch: number;
   readonly planePitch: number;

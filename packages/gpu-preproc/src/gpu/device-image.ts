@@ -1,65 +1,7 @@
 import type { DeviceMemory } from '@zerohop/cuda-native';
 import { checkOneOf, checkPositiveInteger, outOfRange } from '../arguments.js';
-
-/**
- * What kernels read. 8 bits: interleaved, planar (`…P`), Bayer (the letters are the first two pixels of the first row)
- * and NV12. 16 bits, little-endian: gray, interleaved, Bayer with 12 bits in the low bits.
- */
-export type DeviceFormat = keyof typeof FORMATS;
-
-interface FormatTraits {
-  /** The part of the kernel's name. */
-  readonly kernel: string;
-  /** Bytes of one pixel in one row of a plane. */
-  readonly bytes: number;
-  /** Which colour each component is: 0 red, 1 green, 2 blue. */
-  readonly colors: readonly [number, number, number];
-  /** The largest value. */
-  readonly max: 255 | 4095 | 65535;
-  /** Of 4-byte pixels: where the colours begin. */
-  readonly firstByte?: 0 | 1;
-  /** Column and row of the first red sample of a mosaic. */
-  readonly red?: readonly [x: number, y: number];
-}
-
-const RGB = [0, 1, 2] as const;
-const BGR = [2, 1, 0] as const;
-const bayer = (x: number, y: number) => ({ colors: RGB, red: [x, y] as const });
-const bayer8 = { kernel: 'bayer8', bytes: 1, max: 255 } as const;
-const bayer12 = { kernel: 'bayer16', bytes: 2, max: 4095 } as const;
-
-export const FORMATS = {
-  RGB8: { kernel: 'rgb8', bytes: 3, colors: RGB, max: 255 },
-  BGR8: { kernel: 'rgb8', bytes: 3, colors: BGR, max: 255 },
-  RGBA8: { kernel: 'rgba8', bytes: 4, colors: RGB, max: 255, firstByte: 0 },
-  BGRA8: { kernel: 'rgba8', bytes: 4, colors: BGR, max: 255, firstByte: 0 },
-  ARGB8: { kernel: 'rgba8', bytes: 4, colors: RGB, max: 255, firstByte: 1 },
-  ABGR8: { kernel: 'rgba8', bytes: 4, colors: BGR, max: 255, firstByte: 1 },
-  GRAY8: { kernel: 'gray8', bytes: 1, colors: RGB, max: 255 },
-  RGB8P: { kernel: 'planar8', bytes: 1, colors: RGB, max: 255 },
-  BGR8P: { kernel: 'planar8', bytes: 1, colors: BGR, max: 255 },
-  NV12: { kernel: 'nv12', bytes: 1, colors: RGB, max: 255 },
-  BAYER_RG8: { ...bayer8, ...bayer(0, 0) },
-  BAYER_GR8: { ...bayer8, ...bayer(1, 0) },
-  BAYER_GB8: { ...bayer8, ...bayer(0, 1) },
-  BAYER_BG8: { ...bayer8, ...bayer(1, 1) },
-  BAYER_RG12: { ...bayer12, ...bayer(0, 0) },
-  BAYER_GR12: { ...bayer12, ...bayer(1, 0) },
-  BAYER_GB12: { ...bayer12, ...bayer(0, 1) },
-  BAYER_BG12: { ...bayer12, ...bayer(1, 1) },
-  GRAY16: { kernel: 'gray16', bytes: 2, colors: RGB, max: 65535 },
-  RGB16: { kernel: 'rgb16', bytes: 6, colors: RGB, max: 65535 },
-} as const satisfies Record<string, FormatTraits>;
-
-export const traitsOf = (format: DeviceFormat): FormatTraits => FORMATS[format];
-
-/** The part of a picture that is used, in its pixels. */
-export interface Crop {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
+import { FORMATS, type FormatTraits, type PixelFormat, traitsOf } from '../reference/formats.js';
+import type { Crop } from '../reference/geometry.js';
 
 /** A picture in memory that the device can read: `height` rows of `width` pixels. Borrowed until the work is over. */
 export interface DeviceImage {
@@ -68,7 +10,7 @@ export interface DeviceImage {
   readonly byteOffset?: number;
   readonly width: number;
   readonly height: number;
-  readonly format: DeviceFormat;
+  readonly format: PixelFormat;
   /** Bytes from row to row. @defaultValue a row's bytes */
   readonly pitch?: number;
   /** Bytes from plane to plane, of `NV12` to the chroma. @defaultValue `pitch · height` */
@@ -89,7 +31,7 @@ export interface SourceImage extends Required<DeviceImage> {
 /** The kernels' integers: of a pitch, and of a side. */
 const MOST = 2 ** 31 - 1;
 
-function planesBehindFirst(format: DeviceFormat): number {
+function planesBehindFirst(format: PixelFormat): number {
   return traitsOf(format).kernel === 'planar8' ? 2 : 0;
 }
 
@@ -117,7 +59,7 @@ export function checkImage(image: DeviceImage): SourceImage {
   }
   const width = checkPositiveInteger('width', image.width);
   const height = checkPositiveInteger('height', image.height);
-  const format = checkOneOf('format', image.format, Object.keys(FORMATS) as DeviceFormat[]);
+  const format = checkOneOf('format', image.format, Object.keys(FORMATS) as PixelFormat[]);
   const traits = traitsOf(format);
   const rowBytes = width * traits.bytes;
   const pitch = checkPositiveInteger('pitch', image.pitch ?? rowBytes);

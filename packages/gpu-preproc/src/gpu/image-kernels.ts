@@ -1,6 +1,6 @@
 import type { Device, DeviceMemory, Module, Stream } from '@zerohop/cuda-native';
 import { checkOneOf, outOfRange } from '../arguments.js';
-import { type DeviceFormat, FORMATS, traitsOf } from './device-image.js';
+import { FORMATS, type PixelFormat, traitsOf } from '../reference/formats.js';
 import { BATCH, type BatchKernel, ImagePlan, SINGLE, type SingleKernel } from './image-plan.js';
 import { type LoadedFrom, loadKernels } from './module-image.js';
 import { isPlain, tableBytes } from './normalisation.js';
@@ -35,12 +35,12 @@ export class ImageKernels {
    * @throws TypeError | RangeError for wrong arguments: one channel of a colour format, bytes of a 16-bit format
    * @throws CudaError
    */
-  async plan(recipe: KernelRecipe, formats: readonly DeviceFormat[]): Promise<ImagePlan> {
+  async plan(recipe: KernelRecipe, formats: readonly PixelFormat[]): Promise<ImagePlan> {
     const full = checkRecipe(recipe);
     const single = new Map<string, SingleKernel>();
     const batch = new Map<string, BatchKernel>();
     for (const format of formats) {
-      checkOneOf('format', format, Object.keys(FORMATS) as DeviceFormat[]);
+      checkOneOf('format', format, Object.keys(FORMATS) as PixelFormat[]);
       const { kernel: name, max } = traitsOf(format);
       if (full.channels === 1 && !format.startsWith('GRAY')) throw outOfRange('3', `channels of ${format}`, 1);
       const element = ELEMENT_NAMES[full.datatype];

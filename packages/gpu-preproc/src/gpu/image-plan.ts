@@ -1,10 +1,11 @@
 import type { DeviceMemory, Kernel, Stream } from '@zerohop/cuda-native';
 import { outOfRange } from '../arguments.js';
+import { ELEMENT_BYTES } from '../reference/elements.js';
 import type { Placement } from '../reference/geometry.js';
 import { checkImage, type DeviceImage, type SourceImage } from './device-image.js';
 import { JOB_BYTES, writeJob } from './job.js';
 import { layOut, type Part, partsOf, tileOrigins } from './layout.js';
-import { ELEMENT_BYTES, type FullRecipe } from './recipe.js';
+import type { FullRecipe } from './recipe.js';
 
 /** A job; the image, the tensor and the table. */
 export const SINGLE = [{ bytes: JOB_BYTES }, 'pointer', 'pointer', 'pointer'] as const;

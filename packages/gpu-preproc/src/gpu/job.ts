@@ -1,4 +1,4 @@
-import { colorMatrix } from './color-matrix.js';
+import { colorMatrix } from '../reference/color-matrix.js';
 import type { SourceImage } from './device-image.js';
 import type { Layout } from './layout.js';
 import { isPlain, scaleFor, valueBits } from './normalisation.js';

@@ -1,7 +1,7 @@
 import { outOfRange } from '../arguments.js';
 import { PreprocError } from '../errors.js';
-import { letterbox, type Placement } from '../reference/geometry.js';
-import type { Crop, SourceImage } from './device-image.js';
+import { type Crop, letterbox, type Placement } from '../reference/geometry.js';
+import type { SourceImage } from './device-image.js';
 import type { FullRecipe } from './recipe.js';
 
 /** How tiles lie in a picture: a grid with steps, of which the last column and row end with the picture. */

@@ -1,9 +1,7 @@
-import { float16Bits, roundHalfEven } from '../reference/rounding.js';
+import { ELEMENT_BYTES, elementBits } from '../reference/elements.js';
+import type { Depth } from '../reference/formats.js';
 import { normalise } from '../reference/tensor.js';
-import { ELEMENT_BYTES, type ElementType, type FullRecipe } from './recipe.js';
-
-/** The largest value of a source: 8, 12 or 16 bits. */
-export type Depth = 255 | 4095 | 65535;
+import type { FullRecipe } from './recipe.js';
 
 /** What the values of a source are multiplied with. */
 export function scaleFor(recipe: FullRecipe, max: Depth): number {
@@ -17,24 +15,6 @@ const nothingElse = ({ mean, std }: FullRecipe): boolean => mean.every((v) => v 
 export function isPlain(recipe: FullRecipe, max: Depth): boolean {
   if (!nothingElse(recipe) || recipe.datatype === 'INT8') return false;
   return scaleFor(recipe, max) === (recipe.datatype === 'UINT8' ? 1 : 1 / max);
-}
-
-const float = new Float32Array(1);
-const floatBits = new Uint32Array(float.buffer);
-
-/** A normalised value as the bits of one element; INT8 and UINT8 rounded half to even and saturated. */
-export function elementBits(datatype: ElementType, value: number): number {
-  switch (datatype) {
-    case 'FP32':
-      float[0] = value;
-      return floatBits[0] as number;
-    case 'FP16':
-      return float16Bits(value);
-    case 'UINT8':
-      return Math.min(Math.max(roundHalfEven(value), 0), 255);
-    case 'INT8':
-      return Math.min(Math.max(roundHalfEven(value), -128), 127) & 0xff;
-  }
 }
 
 /** The bits of one value of the source in one plane. */

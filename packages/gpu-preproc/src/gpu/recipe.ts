@@ -1,12 +1,8 @@
 import { checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from '../arguments.js';
+import type { ElementType } from '../reference/elements.js';
 import type { ResizeMode } from '../reference/geometry.js';
 import type { Interpolation } from '../reference/resize.js';
 import type { ColorOrder, Triple } from '../reference/tensor.js';
-
-/** What the kernels write. */
-export type ElementType = 'FP32' | 'FP16' | 'UINT8' | 'INT8';
-
-export const ELEMENT_BYTES: Readonly<Record<ElementType, number>> = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 };
 
 /** How an image becomes a tensor, or a batch of tiles of the tensor's size. */
 export interface KernelRecipe {

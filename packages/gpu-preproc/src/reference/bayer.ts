@@ -1,4 +1,4 @@
-import { traitsOf } from '../gpu/device-image.js';
+import { traitsOf } from './formats.js';
 import type { Crop } from './geometry.js';
 import type { Pixels, Samples } from './pixels.js';
 

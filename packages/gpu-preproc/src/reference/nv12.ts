@@ -1,4 +1,4 @@
-import { colorMatrix } from '../gpu/color-matrix.js';
+import { colorMatrix } from './color-matrix.js';
 import type { Crop } from './geometry.js';
 import type { Pixels } from './pixels.js';
 

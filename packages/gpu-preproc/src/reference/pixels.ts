@@ -1,15 +1,7 @@
-import { type DeviceFormat, FORMATS, traitsOf } from '../gpu/device-image.js';
 import { bayerRow } from './bayer.js';
+import { type Depth, FORMATS, type PixelFormat, traitsOf } from './formats.js';
 import type { Crop } from './geometry.js';
 import { nv12Row } from './nv12.js';
-
-/**
- * How the samples of a picture lie in memory. 8 bits: interleaved (the letters give the order of the bytes), planar
- * (`…P`), mosaics of industrial cameras (`BAYER_…`, named as GenICam does: the first two pixels of the first row) and
- * NV12 (a plane of luma, then interleaved chroma at half the size). 16 bits, little-endian: `GRAY16`, `RGB16`, and
- * mosaics with 12 bits in the low bits.
- */
-export type PixelFormat = DeviceFormat;
 
 /** Bytes per pixel in one row of a plane. */
 export const BYTES_PER_PIXEL = Object.fromEntries(
@@ -49,7 +41,7 @@ export interface RgbRows<T extends Samples = Samples> {
 }
 
 /** The largest value of a picture's samples. */
-export const depthOf = (image: Pixels): 255 | 4095 | 65535 => traitsOf(image.format).max;
+export const depthOf = (image: Pixels): Depth => traitsOf(image.format).max;
 
 export const cropOf = ({ crop, width, height }: Pixels): Crop => crop ?? { x: 0, y: 0, width, height };
 

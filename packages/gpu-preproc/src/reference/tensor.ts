@@ -1,5 +1,5 @@
-import { elementBits } from '../gpu/normalisation.js';
-import type { ElementType } from '../gpu/recipe.js';
+import { type ElementType, elementBits } from './elements.js';
+import type { Depth } from './formats.js';
 import { type Crop, Geometry, type LetterboxOptions, letterbox, type Placement, type ResizeMode } from './geometry.js';
 import { cropOf, depthOf, type Pixels, rgbRows } from './pixels.js';
 import { type Interpolation, resizeRows } from './resize.js';
@@ -86,8 +86,6 @@ export interface TensorRecipe extends LetterboxOptions {
   /** @defaultValue 1 */
   readonly std?: Triple;
 }
-
-type Depth = 255 | 4095 | 65535;
 
 function normalisationOf(
   { datatype, scale, mean = [0, 0, 0], std = [1, 1, 1] }: TensorRecipe,

@@ -6,10 +6,11 @@ import { fileURLToPath } from 'node:url';
 import type { DeviceMemory } from '@zerohop/cuda-native';
 import { describeTier, seeded } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { checkImage, traitsOf } from '../../src/gpu/device-image.js';
+import { checkImage } from '../../src/gpu/device-image.js';
 import { writeJob } from '../../src/gpu/job.js';
 import { layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
 import { isPlain, tableBytes } from '../../src/gpu/normalisation.js';
+import { traitsOf } from '../../src/reference/formats.js';
 import { FORMAT_NAMES, type KernelCase, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 

@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describeTier, peersPython, seeded } from '@zerohop/test-support';
 import { expect, test } from 'vitest';
-import { traitsOf } from '../../src/gpu/device-image.js';
 import { checkRecipe } from '../../src/gpu/recipe.js';
+import { traitsOf } from '../../src/reference/formats.js';
 import { FORMAT_NAMES, noiseImage } from '../kernel-cases.js';
 import { define, type HostImage } from '../kernel-definition.js';
 

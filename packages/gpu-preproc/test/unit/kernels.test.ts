@@ -1,10 +1,10 @@
 import type { DeviceMemory } from '@zerohop/cuda-native';
 import { describe, expect, test } from 'vitest';
-import { colorMatrix } from '../../src/gpu/color-matrix.js';
 import { checkImage, type DeviceImage } from '../../src/gpu/device-image.js';
 import { blockSize } from '../../src/gpu/image-plan.js';
 import { layOut, tileOrigins } from '../../src/gpu/layout.js';
 import { checkRecipe, type KernelRecipe } from '../../src/gpu/recipe.js';
+import { colorMatrix } from '../../src/reference/color-matrix.js';
 import type { Triple } from '../../src/reference.js';
 
 const memory = (byteLength: number, address = 0n) => ({ byteLength, address }) as DeviceMemory;

@@ -1,6 +1,6 @@
 import { seeded } from '@zerohop/test-support';
 import { expect, test } from 'vitest';
-import { traitsOf } from '../../src/gpu/device-image.js';
+import { traitsOf } from '../../src/reference/formats.js';
 import { imageToTensor, type Pixels, tensorBits } from '../../src/reference.js';
 import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
