@@ -1,10 +1,12 @@
 """The rows of `preproc.js` with torch and torchvision on the GPU and OpenCV on the CPU: prints JSON, microseconds.
 
-Method "event" of bench/src/preproc/timing.ts: a write of 512 MB, then events round the calls; OpenCV by the wall clock.
+Method "event" of bench/src/preproc/timing.ts: a write of 512 MB, then events round the calls; OpenCV and the decoding of
+the JPEG named on the command line by the wall clock.
 """
 
 import json
 import statistics
+import sys
 import time
 
 REPEATS = 20
@@ -63,6 +65,19 @@ def torch_rows(torch):
     return {name: event(call) for name, call in rows.items()}
 
 
+def jpeg_row(torch, torchvision, path):
+    data = torchvision.io.read_file(path)
+    samples = []
+    for i in range(-10, 100):
+        torch.cuda.synchronize()
+        began = time.perf_counter()
+        torchvision.io.decode_jpeg(data, device="cuda")
+        torch.cuda.synchronize()
+        if i >= 0:
+            samples.append(1e6 * (time.perf_counter() - began))
+    return summary(samples)
+
+
 def opencv_rows(cv2, numpy):
     image = numpy.random.default_rng(1).integers(0, 256, (2160, 3840, 3), dtype=numpy.uint8)
 
@@ -94,6 +109,14 @@ def main():
         found["torch"] = {"version": torch.__version__, "rows": torch_rows(torch)}
     except ImportError as error:
         found["torch"] = {"notMeasured": str(error)}
+    try:
+        import torch
+        import torchvision
+
+        row = jpeg_row(torch, torchvision, sys.argv[1])
+        found["torchvision"] = {"version": torchvision.__version__, "decodeJpeg": row}
+    except (ImportError, RuntimeError) as error:
+        found["torchvision"] = {"notMeasured": str(error)}
     try:
         import cv2
         import numpy

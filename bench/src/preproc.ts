@@ -1,19 +1,22 @@
 /**
  * The kernels of @zerohop/gpu-preproc: one launch for each row, by two methods ("node": one captured graph of 100 launches
- * over 100 different images; "event": events round one launch after a write of 512 MB), beside an empty kernel, a copy of
- * as many bytes, and, where the machine's Python has them, torch, torchvision and OpenCV.
+ * over 100 different images; "event": events round one launch after a write of 512 MB, of one image as for the peers), beside an empty kernel, a copy of
+ * as many bytes, and, where the machine's Python has them, torch, torchvision and OpenCV. Then a 4K JPEG to a tensor, beside
+ * torchvision's decoding of it alone.
  *
  *     node dist/preproc.js [--rows ID,ID] [--python PROGRAM] [--out FILE]
  *
  * Ends with status 1 when a goal was not met. Needs 10 GB of device memory.
  */
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Device } from '@zerohop/cuda-native';
 import { ImageKernels } from '@zerohop/gpu-preproc/gpu';
 import { runProgram } from './child.js';
 import { describeCommit, describeMachine } from './machine.js';
+import { measureJpeg, sceneJpeg } from './preproc/jpeg.js';
 import { type MeasuredRow, type Methods, measureRow } from './preproc/measure-row.js';
 import { ROWS } from './preproc/rows.js';
 import { Timer, type Timing } from './preproc/timing.js';
@@ -61,12 +64,26 @@ async function measure(wanted: readonly string[] | undefined): Promise<Measured>
   }
 }
 
-/** What the libraries of the machine's Python need for the same rows, or why that was not measured. */
-async function measurePeers(python: string): Promise<unknown> {
+/** What the libraries of the machine's Python need for the same rows and the same JPEG, or why that was not measured. */
+async function measurePeers(python: string, jpeg: string): Promise<unknown> {
+  const program = join(ROOT, 'bench/peers/preproc_peers.py');
   try {
-    return JSON.parse(await runProgram(python, [join(ROOT, 'bench/peers/preproc_peers.py')], { timeoutMs: 240_000 }));
+    return JSON.parse(await runProgram(python, [program, jpeg], { timeoutMs: 240_000 }));
   } catch (error) {
     return { notMeasured: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** A 4K JPEG by us and, from the same file, by torchvision. */
+async function withJpeg<T>(use: (bytes: Uint8Array, file: string) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'zerohop-preproc-'));
+  try {
+    const bytes = await sceneJpeg();
+    const file = join(folder, '4k.jpg');
+    writeFileSync(file, bytes);
+    return await use(bytes, file);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -86,7 +103,13 @@ async function main(): Promise<boolean> {
     machine: await describeMachine(),
     node: process.version,
     ...measured,
-    peers: await measurePeers(options.python),
+    ...(await withJpeg(async (bytes, file) => {
+      const jpeg = await measureJpeg(bytes);
+      progress(
+        `4K JPEG of ${bytes.byteLength} bytes: decode ${shown(jpeg.decode)}, to 640 ${shown(jpeg.toLetterbox640)}, to 4K ${shown(jpeg.to4k)}`,
+      );
+      return { jpeg, peers: await measurePeers(options.python, file) };
+    })),
   };
   const text = `${JSON.stringify(results, null, 1)}\n`;
   if (options.out === undefined) process.stdout.write(text);

@@ -1,3 +1,4 @@
+import type { DeviceMemory } from '@zerohop/cuda-native';
 import { checkCrop, checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
 import { PreprocError } from './errors.js';
 import { type PixelFormat, traitsOf } from './reference/formats.js';
@@ -6,11 +7,17 @@ import { BYTES_PER_PIXEL, type Pixels } from './reference/pixels.js';
 
 const FORMATS = Object.keys(BYTES_PER_PIXEL) as PixelFormat[];
 
+/** Which decoder made a picture. */
+export type Decoder = 'sharp' | 'nvjpeg';
+
+/** What an {@link Image} is made of: its shape, and memory of the host or of a device. */
+export type ImageParts = Omit<Pixels, 'data'> & { readonly memory: Uint8Array | DeviceMemory };
+
 /**
- * A picture in host memory. Comes from {@link decodeImage}, which gives it memory of its own, or from {@link imageFrom},
- * which borrows the caller's. `close()` (or `[Symbol.dispose]`) lets go of the pixels; closing twice is fine.
+ * A picture in host memory or in memory of a GPU. Comes from {@link decodeImage}, which gives it memory of its own, or
+ * from {@link imageFrom}, which borrows the caller's. `close()`, or `using`, lets go of it; closing twice is fine.
  */
-export class Image implements Pixels {
+export class Image {
   /** Size in pixels. */
   readonly width: number;
   readonly height: number;
@@ -25,40 +32,80 @@ export class Image implements Pixels {
   readonly matrix: 'bt601' | 'bt709' | 'bt2020';
   readonly range: 'limited' | 'full';
   /** Which decoder made it; undefined for borrowed memory. */
-  readonly decoder: 'sharp' | undefined;
-  #data: Uint8Array | undefined;
+  readonly decoder: Decoder | undefined;
+  /** Where the pixels are. */
+  readonly kind: 'host' | 'cuda';
+  #memory: Uint8Array | DeviceMemory | undefined;
+  readonly #owns: boolean;
 
-  /** @internal Checked arguments only. */
-  constructor(pixels: Pixels, decoder?: 'sharp') {
-    this.width = pixels.width;
-    this.height = pixels.height;
-    this.format = pixels.format;
-    this.pitch = pixels.pitch;
-    this.planePitch = pixels.planePitch ?? pixels.pitch * pixels.height;
-    this.crop = pixels.crop ?? { x: 0, y: 0, width: pixels.width, height: pixels.height };
-    this.matrix = pixels.matrix ?? (pixels.height >= 720 ? 'bt709' : 'bt601');
-    this.range = pixels.range ?? 'limited';
+  /** @internal Checked arguments only. Of device memory, an image that `decoder` made is the owner. */
+  constructor(parts: ImageParts, decoder?: Decoder) {
+    this.width = parts.width;
+    this.height = parts.height;
+    this.format = parts.format;
+    this.pitch = parts.pitch;
+    this.planePitch = parts.planePitch ?? parts.pitch * parts.height;
+    this.crop = parts.crop ?? { x: 0, y: 0, width: parts.width, height: parts.height };
+    this.matrix = parts.matrix ?? (parts.height >= 720 ? 'bt709' : 'bt601');
+    this.range = parts.range ?? 'limited';
     this.decoder = decoder;
-    this.#data = pixels.data;
+    this.kind = parts.memory instanceof Uint8Array ? 'host' : 'cuda';
+    this.#memory = parts.memory;
+    this.#owns = decoder !== undefined;
   }
 
   /** The bytes, from the first pixel on. @throws PreprocError ERR_DISPOSED */
+  get memory(): Uint8Array | DeviceMemory {
+    if (this.#memory === undefined) throw new PreprocError('ERR_DISPOSED', 'The image is closed');
+    return this.#memory;
+  }
+
+  /** The bytes of a picture in host memory, from the first pixel on. @throws PreprocError ERR_DISPOSED; TypeError */
   get data(): Uint8Array {
-    if (this.#data === undefined) throw new PreprocError('ERR_DISPOSED', 'The image is closed');
-    return this.#data;
+    const { memory } = this;
+    if (memory instanceof Uint8Array) return memory;
+    throw new TypeError('Expected an image in host memory but this one is in device memory: use toHost()');
   }
 
   get closed(): boolean {
-    return this.#data === undefined;
+    return this.#memory === undefined;
   }
 
-  close(): void {
-    this.#data = undefined;
+  /** The same picture in host memory of its own, the crop included; to be closed by the caller. @throws PreprocError; CudaError */
+  async toHost(): Promise<Image> {
+    const { memory } = this;
+    const data = memory instanceof Uint8Array ? memory.slice() : await download(memory);
+    return new Image({ ...this, memory: data }, this.decoder);
+  }
+
+  /** Lets go of the pixels; device memory of its own is freed once nothing enqueued uses it. */
+  async close(): Promise<void> {
+    const memory = this.#memory;
+    this.#memory = undefined;
+    if (this.#owns && memory !== undefined && !(memory instanceof Uint8Array)) await memory.close();
   }
 
   [Symbol.dispose](): void {
-    this.close();
+    const memory = this.#memory;
+    this.#memory = undefined;
+    if (this.#owns && memory !== undefined && !(memory instanceof Uint8Array)) memory[Symbol.dispose]();
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}
+
+async function download(memory: DeviceMemory): Promise<Uint8Array> {
+  const data = new Uint8Array(memory.byteLength);
+  const stream = memory.device.createStream();
+  try {
+    await stream.copyToHost(data, memory);
+    await stream.done();
+  } finally {
+    await stream.close();
+  }
+  return data;
 }
 
 /** How the bytes given to {@link imageFrom} are to be read. */
@@ -78,8 +125,11 @@ export interface ImageOptions {
   readonly range?: 'limited' | 'full';
 }
 
+/** What says where each pixel of a picture lies. */
+export type PixelShape = Required<Pick<Pixels, 'width' | 'height' | 'format' | 'pitch' | 'planePitch'>>;
+
 /** The bytes that a picture takes from its first pixel to its last. */
-function extent({ width, height, format, pitch, planePitch }: Required<Omit<Pixels, 'data'>>): number {
+export function extent({ width, height, format, pitch, planePitch }: PixelShape): number {
   const plane = (rows: number): number => pitch * (rows - 1) + width * BYTES_PER_PIXEL[format];
   if (format === 'NV12') return Math.max(plane(height), planePitch + plane(height / 2));
   return plane(height) + (traitsOf(format).kernel === 'planar8' ? 2 * planePitch : 0);
@@ -96,13 +146,20 @@ function checkShape(format: PixelFormat, width: number, height: number, pitch: n
   if (traitsOf(format).max > 255 && pitch % 2 !== 0) throw outOfRange(`even number for ${format}`, 'pitch', pitch);
 }
 
+/** What {@link imageFrom} takes; a view of a `PinnedMemory`'s buffer is copied to a GPU without a detour. */
+export type ImageMemory = Uint8Array | Uint8ClampedArray | ArrayBufferLike | DeviceMemory;
+
 /**
- * Takes host memory for a picture, without a copy: the memory stays the caller's and must not change while a call reads
- * it. Alpha is dropped, not blended. 16-bit samples at an odd address are copied by each call that reads them.
+ * Takes memory for a picture, without a copy: the memory stays the caller's and must not change while a call reads it.
+ * Alpha is dropped, not blended.
+ *
+ * Host memory: 16-bit samples at an odd address are copied by each call that reads them. Device memory: a `run` reads it
+ * on the stream that it works on, so what fills it has to be over, or enqueued on that stream before; kernels read whole
+ * words of 4 bytes, so memory that is not an allocation's end must not end within one.
  * @throws TypeError, RangeError for a wrong argument, an NV12 picture with odd sides, a mosaic with fewer than 3 rows or
- * columns, or memory too short for the size and pitch
+ * columns, 16-bit samples at an odd address of a device, or memory too short for the size and pitch
  */
-export function imageFrom(memory: Uint8Array | Uint8ClampedArray | ArrayBufferLike, options: ImageOptions): Image {
+export function imageFrom(memory: ImageMemory, options: ImageOptions): Image {
   const width = checkPositiveInteger('width', options.width);
   const height = checkPositiveInteger('height', options.height);
   const format = checkOneOf('format', options.format, FORMATS);
@@ -120,12 +177,20 @@ export function imageFrom(memory: Uint8Array | Uint8ClampedArray | ArrayBufferLi
     matrix: checkOneOf('matrix', options.matrix ?? (height >= 720 ? 'bt709' : 'bt601'), ['bt601', 'bt709', 'bt2020']),
     range: checkOneOf('range', options.range ?? 'limited', ['limited', 'full']),
   };
-  const data = asBytes(memory);
+  const bytes = isDeviceMemory(memory) ? memory : asBytes(memory);
   const needed = extent(shape);
-  if (data.byteLength < needed) {
-    throw outOfRange(`at least ${needed} bytes (${width}x${height} ${format})`, 'memory.byteLength', data.byteLength);
+  if (bytes.byteLength < needed) {
+    throw outOfRange(`at least ${needed} bytes (${width}x${height} ${format})`, 'memory.byteLength', bytes.byteLength);
   }
-  return new Image({ ...shape, data });
+  if (!(bytes instanceof Uint8Array) && traitsOf(format).max > 255 && bytes.address % 2n !== 0n) {
+    throw outOfRange(`even number for ${format}`, 'memory.address', bytes.address);
+  }
+  return new Image({ ...shape, memory: bytes });
+}
+
+/** By its shape: an application may have two copies of the class. */
+function isDeviceMemory(memory: unknown): memory is DeviceMemory {
+  return typeof memory === 'object' && memory !== null && 'exportIpc' in memory && 'address' in memory;
 }
 
 function asBytes(memory: unknown): Uint8Array {
@@ -134,5 +199,5 @@ function asBytes(memory: unknown): Uint8Array {
     return new Uint8Array(memory.buffer, memory.byteOffset, memory.byteLength);
   }
   if (memory instanceof ArrayBuffer || memory instanceof SharedArrayBuffer) return new Uint8Array(memory);
-  throw wrongType('Uint8Array, Uint8ClampedArray, ArrayBuffer or SharedArrayBuffer', 'memory', memory);
+  throw wrongType('Uint8Array, Uint8ClampedArray, ArrayBuffer, SharedArrayBuffer or DeviceMemory', 'memory', memory);
 }

@@ -1,6 +1,6 @@
-export { type DecodeOptions, decodeImage } from './decode.js';
+export { type DecodeOptions, decodeImage } from './decode/decode-image.js';
 export { PreprocError, type PreprocErrorCode } from './errors.js';
-export { type Image, type ImageOptions, imageFrom } from './image.js';
+export { type Decoder, type Image, type ImageMemory, type ImageOptions, imageFrom } from './image.js';
 export type { PerChannel, PreprocessorOptions, TileOptions } from './options.js';
 export { Preprocessor, type RunOptions } from './preprocessor.js';
 export type { PixelFormat } from './reference/formats.js';

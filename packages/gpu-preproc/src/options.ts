@@ -1,6 +1,7 @@
+import type { Device } from '@zerohop/cuda-native';
 import type { TensorSpec } from '@zerohop/cuda-native/tensor';
 import { checkBoolean, checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from './arguments.js';
-import { DEFAULT_LIMIT_INPUT_PIXELS, type DecodeOptions } from './decode.js';
+import { type DecodeSettings, readDecodeSettings } from './decode/settings.js';
 import type { LetterboxOptions, ResizeMode } from './reference/geometry.js';
 import type { Interpolation } from './reference/resize.js';
 import type { ColorOrder, TensorRecipe } from './reference/tensor.js';
@@ -54,6 +55,36 @@ export interface PreprocessorOptions {
   readonly exif?: boolean;
   /** Encoded pictures with more pixels are refused. @defaultValue 67108864 (8192 × 8192) */
   readonly limitInputPixels?: number;
+  /**
+   * Byte-equal to OpenCV's 8-bit bilinear, then a table of 256 entries for each plane. `false` allows what differs by up
+   * to one level in 255 where that is faster. Nothing was: the exact kernels run as fast as copies of the same bytes, so
+   * today both write the same.
+   * @defaultValue true
+   */
+  readonly exact?: boolean;
+  /**
+   * A GPU, whose kernels `create` makes ready: it also writes blocks of host memory that kernels don't reach, by a copy
+   * through pinned memory. `'cpu'` uses no GPU, also for blocks in GPU memory, which then are written by way of a host
+   * buffer. @defaultValue the target's, and at a run the block's
+   */
+  readonly device?: Device | 'cpu';
+}
+
+/** What was given to `Preprocessor.create`, checked and without gaps. */
+export interface PreprocessorSettings {
+  readonly target: Target;
+  readonly recipe: TensorRecipe;
+  readonly decode: DecodeSettings;
+  readonly device: Device | 'cpu' | undefined;
+}
+
+function readDevice({ device, target }: PreprocessorOptions): Device | 'cpu' | undefined {
+  if (device === undefined) return 'device' in target ? target.device : undefined;
+  if (device === 'cpu') return device;
+  if (typeof device !== 'object' || device === null || !('createStream' in device)) {
+    throw wrongType("Device or 'cpu'", 'device', device);
+  }
+  return device;
 }
 
 type Resizing = Pick<TensorRecipe, 'resize' | 'overlap' | 'align' | 'scaleUp'>;
@@ -98,11 +129,7 @@ const isByte = (v: number): boolean => Number.isInteger(v) && v >= 0 && v <= 255
 const isPositive = (v: number): boolean => Number.isFinite(v) && Math.fround(v) > 0;
 
 /** Checks what was given to `Preprocessor.create`. */
-export function readOptions(options: PreprocessorOptions): {
-  target: Target;
-  recipe: TensorRecipe;
-  decode: DecodeOptions;
-} {
+export function readOptions(options: PreprocessorOptions): PreprocessorSettings {
   if (typeof options !== 'object' || options === null) throw wrongType('object', 'options', options);
   const target = readTarget(options.target);
   const recipe: TensorRecipe = {
@@ -119,7 +146,6 @@ export function readOptions(options: PreprocessorOptions): {
     std: checkTriple('std', options.std ?? 1, 'positive number', isPositive),
     pad: checkTriple('pad', options.pad ?? 114, 'integer from 0 to 255', isByte),
   };
-  const exif = checkBoolean('exif', options.exif ?? true);
-  const limit = options.limitInputPixels ?? DEFAULT_LIMIT_INPUT_PIXELS;
-  return { target, recipe, decode: { exif, limitInputPixels: checkPositiveInteger('limitInputPixels', limit) } };
+  checkBoolean('exact', options.exact ?? true);
+  return { target, recipe, decode: readDecodeSettings(options), device: readDevice(options) };
 }

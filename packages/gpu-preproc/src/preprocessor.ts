@@ -1,18 +1,18 @@
-import type { Stream } from '@zerohop/cuda-native';
+import type { Device, Stream } from '@zerohop/cuda-native';
 import type { TensorBlock } from '@zerohop/cuda-native/tensor';
-import { checkCrop, wrongType } from './arguments.js';
-import { type DecodeOptions, decodeImage } from './decode.js';
+import { wrongType } from './arguments.js';
+import { CpuPath } from './cpu/cpu-path.js';
 import { PreprocError } from './errors.js';
+import { type Filling, GpuPath } from './gpu/gpu-path.js';
 import { Image } from './image.js';
-import { type PreprocessorOptions, readOptions } from './options.js';
+import { type PreprocessorOptions, type PreprocessorSettings, readOptions } from './options.js';
 import type { Crop, Geometry } from './reference/geometry.js';
-import { geometriesOf, imageToTensor, type TensorBits, type TensorRecipe, tensorBits } from './reference/tensor.js';
-import { checkBlock, hostElements, type Target } from './target.js';
+import { checkBlock, hostElements } from './target.js';
 
 type Source = Uint8Array | Image;
 
 export interface RunOptions {
-  /** The stream a CUDA block is written on. No effect on a host block. @defaultValue the block's own */
+  /** The stream that kernels and copies go to. No effect on what the CPU writes. @defaultValue the block's own */
   readonly stream?: Stream;
   /**
    * The part of the (upright) picture that is used, instead of the image's own `crop`. Boxes come back in pixels of the
@@ -24,35 +24,46 @@ export interface RunOptions {
 /**
  * Turns pictures into one kind of tensor. Several `run` calls may be in flight at once, on different blocks.
  *
- * Today the arithmetic runs on the JS thread: about 50 ms for a 4K picture at its own size. A host block is written in
- * place; for a CUDA block the tensor is made in a reused host buffer, then uploaded by `block.write`.
+ * Where kernels reach a block (`block.deviceMemory`: GPU memory, and host memory that is registered with a GPU) they
+ * write it in place, and JPEGs are decoded on the GPU; elsewhere the CPU writes it. Both give the same bytes for the same
+ * pixels.
  */
 export class Preprocessor {
-  readonly #target: Target;
-  readonly #recipe: TensorRecipe;
-  readonly #decode: DecodeOptions;
+  readonly #settings: PreprocessorSettings;
+  readonly #cpu: CpuPath;
+  readonly #gpus = new Map<Device, Promise<GpuPath>>();
   readonly #inFlight = new Set<Promise<unknown>>();
-  /** Host buffers for CUDA blocks that no run is using. */
-  readonly #idle: TensorBits[] = [];
-  #closed = false;
+  #kernels: 'fatbin' | 'ptx' | undefined;
+  #closing: Promise<void> | undefined;
 
-  private constructor(target: Target, recipe: TensorRecipe, decode: DecodeOptions) {
-    this.#target = target;
-    this.#recipe = recipe;
-    this.#decode = decode;
+  private constructor(settings: PreprocessorSettings) {
+    this.#settings = settings;
+    this.#cpu = new CpuPath(settings);
   }
 
   /**
+   * Loads the kernels where the target is one of a GPU (`target.device`) or `device` names one.
    * @throws TypeError, RangeError for a wrong option
    * @throws PreprocError ERR_TENSOR_MISMATCH for a target that is not an image tensor
+   * @throws CudaError when the driver refuses the kernels
    */
   static async create(options: PreprocessorOptions): Promise<Preprocessor> {
-    const { target, recipe, decode } = readOptions(options);
-    return new Preprocessor(target, recipe, decode);
+    const settings = readOptions(options);
+    const preprocessor = new Preprocessor(settings);
+    if (settings.device !== undefined && settings.device !== 'cpu') await preprocessor.#gpuPath(settings.device);
+    return preprocessor;
+  }
+
+  /**
+   * What the kernels were loaded from: code for the GPU, or PTX that its driver compiled first (some seconds, once).
+   * Undefined as long as no kernel was needed.
+   */
+  get kernels(): 'fatbin' | 'ptx' | undefined {
+    return this.#kernels;
   }
 
   get closed(): boolean {
-    return this.#closed;
+    return this.#closing !== undefined;
   }
 
   /**
@@ -62,9 +73,10 @@ export class Preprocessor {
    * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, or a crop outside the picture
    * @throws PreprocError ERR_TENSOR_MISMATCH (also for a batch of more than one: see `runBatch` and `runTiles`),
    * ERR_IMAGE_SIZE, ERR_DISPOSED, and what {@link decodeImage} throws
+   * @throws CudaError of the GPU
    */
   async run(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry> {
-    const { batch } = this.#target;
+    const { batch } = this.#settings.target;
     if (batch !== 1) {
       throw new PreprocError(
         'ERR_TENSOR_MISMATCH',
@@ -97,27 +109,24 @@ export class Preprocessor {
   }
 
   async #fill(sources: readonly Source[], block: TensorBlock, options: RunOptions): Promise<Geometry[]> {
-    if (this.#closed) throw new PreprocError('ERR_DISPOSED', 'The preprocessor is closed');
+    if (this.closed) throw new PreprocError('ERR_DISPOSED', 'The preprocessor is closed');
     for (const source of sources) {
       if (!(source instanceof Uint8Array) && !(source instanceof Image)) {
         throw wrongType('Uint8Array or Image', 'source', source);
       }
     }
-    checkBlock(block, this.#target);
-    const pictures = this.#recipe.resize === 'tiles' ? 1 : this.#target.batch;
+    const { target, recipe } = this.#settings;
+    checkBlock(block, target);
+    const pictures = recipe.resize === 'tiles' ? 1 : target.batch;
     if (sources.length !== pictures) {
       throw new PreprocError(
         'ERR_TENSOR_MISMATCH',
-        `Expected ${pictures} pictures for a batch of ${this.#target.batch} but received ${sources.length}`,
+        `Expected ${pictures} pictures for a batch of ${target.batch} but received ${sources.length}`,
       );
     }
     // Throws when the block's lease is over, before any work is started. Nothing is awaited up to `hold`, so the block
     // is held when the caller gets the promise.
-    const { memory } = block;
-    const work =
-      memory instanceof Uint8Array
-        ? this.#fillHost(sources, memory, options)
-        : this.#fillDevice(sources, block, options);
+    const work = this.#write(sources, block, options);
     block.hold(work);
     this.#inFlight.add(work);
     try {
@@ -127,77 +136,55 @@ export class Preprocessor {
     }
   }
 
-  async #fillHost(sources: readonly Source[], memory: Uint8Array, options: RunOptions): Promise<Geometry[]> {
-    const elements = hostElements(memory, this.#target);
-    return this.#convert(sources, options, () => elements);
-  }
-
-  async #fillDevice(sources: readonly Source[], block: TensorBlock, options: RunOptions): Promise<Geometry[]> {
-    const { datatype, batch, channels, width, height } = this.#target;
-    let elements: TensorBits | undefined;
-    try {
-      const geometries = await this.#convert(sources, options, () => {
-        elements ??= this.#idle.pop() ?? tensorBits(datatype, batch * channels * height * width);
-        return elements;
-      });
-      if (elements !== undefined) await block.write(elements, options.stream ? { stream: options.stream } : {});
-      return geometries;
-    } finally {
-      if (elements !== undefined && !this.#closed) this.#idle.push(elements);
-    }
-  }
-
-  /** One picture after the other: no more than one is decoded at a time. */
-  async #convert(sources: readonly Source[], { crop }: RunOptions, destination: () => TensorBits): Promise<Geometry[]> {
-    const geometries: Geometry[] = [];
-    for (const source of sources) {
-      const image = source instanceof Image ? source : await decodeImage(source, this.#decode);
-      try {
-        const part =
-          crop === undefined ? image : new Image({ ...image, data: image.data, crop: checkCrop(crop, image) });
-        geometries.push(...this.#write(part, destination, geometries.length, sources.length));
-      } finally {
-        if (image !== source) image.close();
+  #write(sources: readonly Source[], block: TensorBlock, { stream, crop }: RunOptions): Promise<Geometry[]> {
+    const { memory, deviceMemory, shm } = block;
+    const { device: wanted, target } = this.#settings;
+    const reached = memory instanceof Uint8Array ? deviceMemory : memory;
+    if (wanted !== 'cpu') {
+      const filling = { sources, crop, stream: stream ?? block.stream };
+      if (reached !== undefined && block.device !== undefined) {
+        return this.#writeByKernels(block.device, { ...filling, output: reached });
+      }
+      if (wanted !== undefined && memory instanceof Uint8Array) {
+        return this.#writeByKernels(wanted, { ...filling, output: memory });
       }
     }
-    return geometries;
+    if (memory instanceof Uint8Array) {
+      return this.#cpu.fill(sources, crop, { elements: hostElements(memory, target), shm }, block.stream);
+    }
+    return this.#cpu.upload(sources, crop, (elements) => block.write(elements, stream ? { stream } : {}));
   }
 
-  #write(image: Image, destination: () => TensorBits, index: number, count: number): Geometry[] {
-    const { width, height, resize } = this.#recipe;
-    const { crop } = image;
-    if (resize === 'none' && (crop.width !== width || crop.height !== height)) {
-      throw new PreprocError(
-        'ERR_IMAGE_SIZE',
-        `Expected an image of ${width}x${height} pixels, because resize is 'none', but received ${crop.width}x${crop.height}`,
-      );
-    }
-    const { batch, channels } = this.#target;
-    if (channels === 1 && !image.format.startsWith('GRAY')) {
-      throw new PreprocError(
-        'ERR_TENSOR_MISMATCH',
-        `Expected GRAY8 or GRAY16 for a tensor of one channel but received ${image.format}`,
-      );
-    }
-    if (resize === 'tiles') {
-      const tiles = geometriesOf(image, this.#recipe).length;
-      if (tiles !== batch) {
-        throw new PreprocError(
-          'ERR_TENSOR_MISMATCH',
-          `Expected as many tiles as the block's batch, ${batch}, but an image of ${crop.width}x${crop.height} pixels has ${tiles}`,
-        );
-      }
-    }
-    const elements = destination();
-    const each = elements.length / count;
-    return imageToTensor(image, this.#recipe, elements.subarray(index * each, (index + 1) * each));
+  async #writeByKernels(device: Device, filling: Filling): Promise<Geometry[]> {
+    const gpu = await this.#gpuPath(device);
+    return gpu.fill(filling);
   }
 
-  /** Refuses new work, waits for the runs in flight, then drops the buffers. */
-  async close(): Promise<void> {
-    this.#closed = true;
+  #gpuPath(device: Device): Promise<GpuPath> {
+    const known = this.#gpus.get(device);
+    if (known !== undefined) return known;
+    const opened = GpuPath.open(device, this.#settings);
+    this.#gpus.set(device, opened);
+    opened.then(
+      ({ loadedFrom }) => {
+        this.#kernels = loadedFrom;
+      },
+      () => this.#gpus.delete(device),
+    );
+    return opened;
+  }
+
+  /** Refuses new work, waits for the runs in flight, then gives back buffers, decoders and kernels. Twice is fine. */
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  async #end(): Promise<void> {
     await Promise.allSettled(this.#inFlight);
-    this.#idle.length = 0;
+    this.#cpu.close();
+    // One that failed is not kept.
+    await Promise.all(Array.from(this.#gpus.values(), async (opened) => (await opened).close()));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

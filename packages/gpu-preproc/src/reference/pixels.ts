@@ -43,7 +43,8 @@ export interface RgbRows<T extends Samples = Samples> {
 /** The largest value of a picture's samples. */
 export const depthOf = (image: Pixels): Depth => traitsOf(image.format).max;
 
-export const cropOf = ({ crop, width, height }: Pixels): Crop => crop ?? { x: 0, y: 0, width, height };
+export const cropOf = ({ crop, width, height }: Pick<Pixels, 'crop' | 'width' | 'height'>): Crop =>
+  crop ?? { x: 0, y: 0, width, height };
 
 /** Rows that lie in memory as they are wanted. */
 function inPlace<T extends Samples>(data: T, pitch: number, part: Crop): RgbRows<T> {

@@ -1,4 +1,4 @@
-import { type ElementType, elementBits } from './elements.js';
+import { ELEMENT_BYTES, type ElementType, elementBits } from './elements.js';
 import type { Depth } from './formats.js';
 import { type Crop, Geometry, type LetterboxOptions, letterbox, type Placement, type ResizeMode } from './geometry.js';
 import { cropOf, depthOf, type Pixels, rgbRows } from './pixels.js';
@@ -33,10 +33,15 @@ export function normalise(value: number, scale: number, mean: number, std: numbe
  */
 export type TensorBits = Int32Array | Uint16Array | Uint8Array;
 
-/** `count` elements of a datatype, zeroed. */
-export function tensorBits(datatype: ElementType, count: number): TensorBits {
-  if (datatype === 'FP32') return new Int32Array(count);
-  return datatype === 'FP16' ? new Uint16Array(count) : new Uint8Array(count);
+/** `count` elements of a datatype, zeroed, in a buffer of the given kind. */
+export function tensorBits(
+  datatype: ElementType,
+  count: number,
+  Buffer: new (byteLength: number) => ArrayBufferLike = ArrayBuffer,
+): TensorBits {
+  const buffer = new Buffer(count * ELEMENT_BYTES[datatype]);
+  if (datatype === 'FP32') return new Int32Array(buffer);
+  return datatype === 'FP16' ? new Uint16Array(buffer) : new Uint8Array(buffer);
 }
 
 /**
@@ -124,7 +129,7 @@ function place({ width, height }: Crop, recipe: TensorRecipe): Placement {
  * How a picture will be laid in: one geometry, or one for each tile in the order of the batch, row by row from the top.
  * @throws RangeError for `resize: 'none'` and a picture, or crop, of another size
  */
-export function geometriesOf(image: Pixels, recipe: TensorRecipe): Geometry[] {
+export function geometriesOf(image: Pick<Pixels, 'width' | 'height' | 'crop'>, recipe: TensorRecipe): Geometry[] {
   const crop = cropOf(image);
   const parts = recipe.resize === 'tiles' ? tileParts(recipe, crop) : [crop];
   return parts.map((part) => new Geometry(image, recipe, place(part, recipe), part));

@@ -169,7 +169,7 @@ describe('without sharp', () => {
     vi.doMock('sharp', () => {
       throw new Error("Cannot find package 'sharp'");
     });
-    const { decodeImage: decode } = await import('../../src/decode.js');
+    const { decodeImage: decode } = await import('../../src/decode/decode-image.js');
     await expect(decode(bytes)).rejects.toMatchObject({
       code: 'ERR_DECODER_UNAVAILABLE',
       message: expect.stringContaining('npm i sharp'),

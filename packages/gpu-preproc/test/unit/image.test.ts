@@ -37,9 +37,9 @@ describe('imageFrom', () => {
     expect(() => imageFrom(new Uint8Array(99), { ...options, width: '4' as unknown as number })).toThrow(TypeError);
   });
 
-  test('close lets go of the pixels; twice is fine', () => {
+  test('close lets go of the pixels; twice is fine', async () => {
     const image = imageFrom(new Uint8Array(36), options);
-    image.close();
+    await image.close();
     image[Symbol.dispose]();
     expect(image.closed).toBe(true);
     expect(() => image.data).toThrow(expect.objectContaining({ code: 'ERR_DISPOSED' }));

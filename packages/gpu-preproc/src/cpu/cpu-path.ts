@@ -1,0 +1,85 @@
+import type { Stream } from '@zerohop/cuda-native';
+import { checkCrop } from '../arguments.js';
+import { decodeBySharp } from '../decode/by-sharp.js';
+import { containerOf } from '../decode/container.js';
+import { Image } from '../image.js';
+import type { PreprocessorSettings } from '../options.js';
+import { layPicture } from '../picture.js';
+import type { Crop, Geometry } from '../reference/geometry.js';
+import { type TensorBits, tensorBits } from '../reference/tensor.js';
+import { convert, type HostTensor } from './convert.js';
+
+type Source = Uint8Array | Image;
+
+/** Fills blocks by the CPU. Owns the buffers for device memory that kernels don't write. */
+export class CpuPath {
+  readonly #settings: PreprocessorSettings;
+  /** Host buffers that no run is using. */
+  readonly #idle: TensorBits[] = [];
+  #closed = false;
+
+  constructor(settings: PreprocessorSettings) {
+    this.#settings = settings;
+  }
+
+  /** Into host memory, once what `stream` has still to do with it is over. */
+  async fill(
+    sources: readonly Source[],
+    crop: Crop | undefined,
+    out: HostTensor,
+    stream: Stream | undefined,
+  ): Promise<Geometry[]> {
+    if (stream !== undefined && !stream.query()) await stream.done();
+    return this.#convert(sources, crop, () => out);
+  }
+
+  /** Into a host buffer, from which `write` takes it. */
+  async upload(
+    sources: readonly Source[],
+    crop: Crop | undefined,
+    write: (elements: TensorBits) => Promise<void>,
+  ): Promise<Geometry[]> {
+    let elements: TensorBits | undefined;
+    try {
+      const geometries = await this.#convert(sources, crop, () => {
+        elements ??= this.#idle.pop() ?? this.#allocate();
+        return { elements };
+      });
+      if (elements !== undefined) await write(elements);
+      return geometries;
+    } finally {
+      if (elements !== undefined && !this.#closed) this.#idle.push(elements);
+    }
+  }
+
+  /** Shared, so that worker threads can write it too. */
+  #allocate(): TensorBits {
+    const { datatype, batch, channels, width, height } = this.#settings.target;
+    return tensorBits(datatype, batch * channels * height * width, SharedArrayBuffer);
+  }
+
+  /** One picture after the other: no more than one is decoded at a time. */
+  async #convert(
+    sources: readonly Source[],
+    crop: Crop | undefined,
+    destination: () => HostTensor,
+  ): Promise<Geometry[]> {
+    const { recipe, target, decode } = this.#settings;
+    const geometries: Geometry[] = [];
+    for (const [i, source] of sources.entries()) {
+      const image = source instanceof Image ? source : await decodeBySharp(containerOf(source), source, decode);
+      const part = crop === undefined ? image.crop : checkCrop(crop, image);
+      geometries.push(...layPicture({ ...image, crop: part }, recipe, target));
+      const host = image.kind === 'host' ? image : await image.toHost();
+      const out = destination();
+      const count = out.elements.length / sources.length;
+      await convert({ ...host, data: host.data, crop: part }, recipe, out, { first: i * count, count });
+    }
+    return geometries;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#idle.length = 0;
+  }
+}

@@ -1,0 +1,1 @@
+export const exifOrientation = (_: Uint8Array): number => 1;

@@ -1,0 +1,167 @@
+import type { Device, DeviceMemory, Stream } from '@zerohop/cuda-native';
+import { checkCrop } from '../arguments.js';
+import type { DecodeSettings } from '../decode/settings.js';
+import { decodeToDevice } from '../decode/to-device.js';
+import { extent, Image } from '../image.js';
+import { layPicture } from '../picture.js';
+import type { PixelFormat } from '../reference/formats.js';
+import type { Crop, Geometry } from '../reference/geometry.js';
+import type { TensorRecipe } from '../reference/tensor.js';
+import type { Target } from '../target.js';
+import type { DeviceImage } from './device-image.js';
+import { DeviceResources } from './device-resources.js';
+import type { ImagePlan } from './image-plan.js';
+import type { LoadedFrom } from './module-image.js';
+
+/** What one block is filled with. */
+export interface Filling {
+  readonly sources: readonly (Uint8Array | Image)[];
+  /** The block's memory as kernels reach it, or host memory that they don't: it is copied there. */
+  readonly output: DeviceMemory | Uint8Array;
+  readonly stream: Stream | undefined;
+  readonly crop: Crop | undefined;
+}
+
+/** A picture in device memory, ready in the order of the run's stream. */
+type Placed = DeviceImage & { readonly crop: Crop; readonly format: PixelFormat };
+
+/**
+ * Fills blocks by kernels on one device: pictures in host memory are copied there through cuda-native's pinned staging
+ * buffers, JPEGs are decoded there, and one launch (or one for each eight pictures) writes the tensor where the block
+ * lies. Holds the device's resources and owns the tables of its recipe.
+ */
+export class GpuPath {
+  readonly loadedFrom: LoadedFrom;
+  readonly #resources: DeviceResources;
+  readonly #target: Target;
+  readonly #recipe: TensorRecipe;
+  readonly #decode: DecodeSettings;
+  readonly #plans = new Map<PixelFormat, Promise<ImagePlan>>();
+
+  private constructor(
+    resources: DeviceResources,
+    loadedFrom: LoadedFrom,
+    { target, recipe, decode }: { target: Target; recipe: TensorRecipe; decode: DecodeSettings },
+  ) {
+    this.#resources = resources;
+    this.loadedFrom = loadedFrom;
+    this.#target = target;
+    this.#recipe = recipe;
+    this.#decode = decode;
+  }
+
+  /** Loads the kernels, off the JS thread. @throws CudaError when the driver refuses them */
+  static async open(
+    device: Device,
+    work: { target: Target; recipe: TensorRecipe; decode: DecodeSettings },
+  ): Promise<GpuPath> {
+    const resources = DeviceResources.hold(device);
+    try {
+      const { loadedFrom } = await resources.kernels();
+      return new GpuPath(resources, loadedFrom, work);
+    } catch (error) {
+      await resources.release();
+      throw error;
+    }
+  }
+
+  /**
+   * Resolves when the tensor is written.
+   * @throws PreprocError, CudaError; what the sources and the stream are refused with. Nothing runs any more then.
+   */
+  async fill(filling: Filling): Promise<Geometry[]> {
+    const { buffers } = this.#resources;
+    const stream = filling.stream ?? this.#resources.takeStream();
+    const taken: DeviceMemory[] = [];
+    let ended = false;
+    try {
+      const take = async (byteLength: number) => {
+        const memory = await buffers.take(byteLength);
+        taken.push(memory);
+        return memory;
+      };
+      const pictures = await allOrNone(
+        filling.sources.map((source) => this.#place(source, filling.crop, stream, take)),
+      );
+      const geometries = pictures.map((picture) => layPicture(picture, this.#recipe, this.#target));
+      const { output } = filling;
+      if (output instanceof Uint8Array) {
+        const made = (await take(output.byteLength)).slice(0, output.byteLength);
+        await this.#enqueue(stream, pictures, made);
+        await stream.copyToHost(output, made);
+      } else {
+        await this.#enqueue(stream, pictures, output);
+      }
+      await stream.done();
+      ended = true;
+      return geometries.flat();
+    } finally {
+      // What was enqueued before it failed may still read and write the buffers.
+      if (!ended) await stream.done().catch(() => undefined);
+      for (const memory of taken) buffers.give(memory);
+      if (filling.stream === undefined) this.#resources.giveStream(stream);
+    }
+  }
+
+  async #place(
+    source: Uint8Array | Image,
+    crop: Crop | undefined,
+    stream: Stream,
+    take: (byteLength: number) => Promise<DeviceMemory>,
+  ): Promise<Placed> {
+    if (source instanceof Image) {
+      const part = crop === undefined ? source.crop : checkCrop(crop, source);
+      const { width, height, format, pitch, planePitch, matrix, range, memory } = source;
+      const shape = { width, height, format, pitch, planePitch, matrix, range, crop: part };
+      layPicture(shape, this.#recipe, this.#target);
+      if (!(memory instanceof Uint8Array)) return { ...shape, memory };
+      const byteLength = extent(source);
+      const copied = await take(byteLength);
+      await stream.copyToDevice(copied.slice(0, byteLength), memory.subarray(0, byteLength));
+      return { ...shape, memory: copied };
+    }
+    const { decoder: _, ...picture } = await decodeToDevice(source, this.#decode, this.#resources, stream, take);
+    const { width, height } = picture;
+    const part = crop === undefined ? { x: 0, y: 0, width, height } : checkCrop(crop, picture);
+    return { ...picture, format: 'RGB8', crop: part };
+  }
+
+  async #enqueue(stream: Stream, pictures: readonly Placed[], output: DeviceMemory): Promise<void> {
+    const [first] = pictures;
+    if (pictures.length > 1 && pictures.every(({ format }) => format === first?.format)) {
+      const plan = await this.#planFor((first as Placed).format);
+      plan.enqueueBatch(stream, pictures, output);
+      return;
+    }
+    const each = output.byteLength / pictures.length;
+    const plans = await Promise.all(pictures.map(({ format }) => this.#planFor(format)));
+    for (const [i, picture] of pictures.entries()) {
+      (plans[i] as ImagePlan).enqueue(stream, picture, output.slice(i * each, each));
+    }
+  }
+
+  #planFor(format: PixelFormat): Promise<ImagePlan> {
+    const known = this.#plans.get(format);
+    if (known !== undefined) return known;
+    const made = this.#resources.kernels().then((kernels) => kernels.plan(this.#recipe, [format]));
+    this.#plans.set(format, made);
+    made.catch(() => this.#plans.delete(format));
+    return made;
+  }
+
+  /** Nothing is in flight any more. */
+  async close(): Promise<void> {
+    // One that failed is not kept.
+    await Promise.all(Array.from(this.#plans.values(), async (made) => (await made).close()));
+    await this.#resources.release();
+  }
+}
+
+/** As `Promise.all`, but not before each of them has ended. */
+async function allOrNone<T>(work: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(work);
+  return settled.map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
+}
