@@ -7,3 +7,6 @@ export function buildFakeLibcuda(options?: { old?: boolean }): string;
 
 /** Builds the C files of `folder` into a shared library `build/FILE` there, when needed, and gives its path. */
 export function buildLibrary(folder: string, file: string, flags?: string[]): string;
+
+/** Makes `file` by a program that gets its path last, unless it is newer than its sources; gives the path. */
+export function buildFile(file: string, sources: readonly string[], command: readonly string[]): string;

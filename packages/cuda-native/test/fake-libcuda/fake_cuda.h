@@ -17,6 +17,7 @@
 //   ZEROHOP_FAKE_EPOCH         when it changes, the calls are counted from 1 again
 //   ZEROHOP_FAKE_WORK_FAIL     a CUresult: the work that a stream runs fails with it
 //   ZEROHOP_FAKE_WORK_DELAY_US each piece of work on a stream takes this much longer; records and waits do not
+//   ZEROHOP_FAKE_KERNELS       a library of further kernels that modules may name (kernel_library.h)
 //   ZEROHOP_FAKE_SPIN_HELD     a file: the kernel `spin` goes on for as long as it exists
 //   ZEROHOP_FAKE_CALL_DELAY_US each call takes this much longer: a number for all, or "function=us[,…]"
 //   ZEROHOP_FAKE_EXIT_DELAY_US the driver's own end, as the process exits, takes this long

@@ -96,8 +96,8 @@ static CUresult read_fatbin(const struct FatHeader* header, struct Image* image)
     at += entry->header_bytes + entry->bytes;
   }
   if (best == NULL) return NO_BINARY_FOR_GPU;
-  // Test images are not compressed.
-  if (best->compressed_bytes != 0) return NOT_SUPPORTED;
+  // Nothing here unpacks code. To the caller it is as if there were none for this GPU, so that PTX is its next choice.
+  if (best->compressed_bytes != 0) return NO_BINARY_FOR_GPU;
   const char* code = (const char*)best + best->header_bytes;
   if (best->kind == FAT_ELF) return read_elf((const Elf64_Ehdr*)code, best->bytes, image);
   return keep(image, code, strnlen(code, best->bytes), true);

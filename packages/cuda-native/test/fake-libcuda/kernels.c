@@ -1,4 +1,7 @@
-// The test kernels of ../fixtures in C, by name, with the layout of their parameters.
+// The test kernels of ../fixtures in C, by name, with the layout of their parameters; and those of another library.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,15 +23,13 @@ static u64 threads_x(const struct Launch* launch) { return (u64)launch->grid[0] 
 
 static u64 fewer(u64 a, u64 b) { return a < b ? a : b; }
 
-static void uses(struct Work* work, u64 address, u64 bytes) {
-  add_range(work, (const void*)address, bytes, ANYWHERE, work->context);
-}
+static void add(const struct Uses* uses, u64 address, u64 bytes) { uses->add(uses, (const void*)address, bytes); }
 
 // fill_u32(data, value, count)
 static u64 fill_count(const struct Launch* launch) { return fewer(ARGUMENT(u32, launch, 12), threads_x(launch)); }
 
-static void fill_ranges(const struct Launch* launch, struct Work* work) {
-  uses(work, ARGUMENT(u64, launch, 0), fill_count(launch) * 4);
+static void fill_ranges(const struct Launch* launch, const struct Uses* uses) {
+  add(uses, ARGUMENT(u64, launch, 0), fill_count(launch) * 4);
 }
 
 static CUresult fill_run(const struct Launch* launch) {
@@ -40,9 +41,9 @@ static CUresult fill_run(const struct Launch* launch) {
 // saxpy(a, x, y, n)
 static u64 saxpy_count(const struct Launch* launch) { return fewer(ARGUMENT(u32, launch, 24), threads_x(launch)); }
 
-static void saxpy_ranges(const struct Launch* launch, struct Work* work) {
-  uses(work, ARGUMENT(u64, launch, 8), saxpy_count(launch) * 4);
-  uses(work, ARGUMENT(u64, launch, 16), saxpy_count(launch) * 4);
+static void saxpy_ranges(const struct Launch* launch, const struct Uses* uses) {
+  add(uses, ARGUMENT(u64, launch, 8), saxpy_count(launch) * 4);
+  add(uses, ARGUMENT(u64, launch, 16), saxpy_count(launch) * 4);
 }
 
 static CUresult saxpy_run(const struct Launch* launch) {
@@ -63,8 +64,8 @@ static u64 scale_count(const struct Launch* launch) {
   return n <= 0 ? 0 : fewer((u64)n, threads_x(launch));
 }
 
-static void scale_ranges(const struct Launch* launch, struct Work* work) {
-  uses(work, ARGUMENT(u64, launch, 8), scale_count(launch) * 8);
+static void scale_ranges(const struct Launch* launch, const struct Uses* uses) {
+  add(uses, ARGUMENT(u64, launch, 8), scale_count(launch) * 8);
 }
 
 static CUresult scale_run(const struct Launch* launch) {
@@ -74,8 +75,8 @@ static CUresult scale_run(const struct Launch* launch) {
 }
 
 // mixed(a, b, c, d, e, f, out)
-static void mixed_ranges(const struct Launch* launch, struct Work* work) {
-  uses(work, ARGUMENT(u64, launch, 32), 48);
+static void mixed_ranges(const struct Launch* launch, const struct Uses* uses) {
+  add(uses, ARGUMENT(u64, launch, 32), 48);
 }
 
 static CUresult mixed_run(const struct Launch* launch) {
@@ -96,8 +97,8 @@ struct Sample {
   long long big;
 };
 
-static void struct_ranges(const struct Launch* launch, struct Work* work) {
-  uses(work, ARGUMENT(u64, launch, 24), sizeof(struct Sample));
+static void struct_ranges(const struct Launch* launch, const struct Uses* uses) {
+  add(uses, ARGUMENT(u64, launch, 24), sizeof(struct Sample));
 }
 
 static CUresult struct_run(const struct Launch* launch) {
@@ -119,7 +120,7 @@ static CUresult spin_run(const struct Launch* launch) {
 }
 
 // touch(address)
-static void touch_ranges(const struct Launch* launch, struct Work* work) { uses(work, ARGUMENT(u64, launch, 0), 4); }
+static void touch_ranges(const struct Launch* launch, const struct Uses* uses) { add(uses, ARGUMENT(u64, launch, 0), 4); }
 
 static CUresult touch_run(const struct Launch* launch) {
   *ARGUMENT(u32*, launch, 0) = 1;
@@ -127,8 +128,8 @@ static CUresult touch_run(const struct Launch* launch) {
 }
 
 // dynamic_shared(out, bytes)
-static void shared_ranges(const struct Launch* launch, struct Work* work) {
-  uses(work, ARGUMENT(u64, launch, 0), 8);
+static void shared_ranges(const struct Launch* launch, const struct Uses* uses) {
+  add(uses, ARGUMENT(u64, launch, 0), 8);
 }
 
 static CUresult shared_run(const struct Launch* launch) {
@@ -143,8 +144,8 @@ static CUresult shared_run(const struct Launch* launch) {
 }
 
 // cluster_rank(out)
-static void cluster_ranges(const struct Launch* launch, struct Work* work) {
-  uses(work, ARGUMENT(u64, launch, 0), (u64)launch->grid[0] * launch->grid[1] * launch->grid[2] * 4);
+static void cluster_ranges(const struct Launch* launch, const struct Uses* uses) {
+  add(uses, ARGUMENT(u64, launch, 0), (u64)launch->grid[0] * launch->grid[1] * launch->grid[2] * 4);
 }
 
 static CUresult cluster_run(const struct Launch* launch) {
@@ -181,14 +182,30 @@ static const struct Kernel kKernels[] = {
     {"cluster_rank", 1, {PARAMETER(u64, 0)}, cluster_ranges, cluster_run},
 };
 
+// With the mutex. Null when there is no library; one that cannot be loaded is a mistake of the test.
+static FakeKernel* library(void) {
+  static FakeKernel* loaded;
+  const char* path = env_text("ZEROHOP_FAKE_KERNELS");
+  if (loaded != NULL || path == NULL) return loaded;
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (handle != NULL) loaded = (FakeKernel*)dlsym(handle, "fakeKernel");
+  if (loaded == NULL) {
+    fprintf(stderr, "ZEROHOP_FAKE_KERNELS: %s\n", dlerror());
+    abort();
+  }
+  return loaded;
+}
+
 const struct Kernel* find_kernel(const char* name) {
   for (size_t i = 0; i < sizeof kKernels / sizeof *kKernels; ++i) {
     if (strcmp(kKernels[i].name, name) == 0) return &kKernels[i];
   }
-  return NULL;
+  FakeKernel* further = library();
+  return further == NULL ? NULL : further(name);
 }
 
 size_t argument_bytes(const struct Kernel* kernel) {
+  if (kernel->parameter_count == 0) return 0;
   const int last = kernel->parameter_count - 1;
   return (size_t)kernel->parameters[last].offset + kernel->parameters[last].size;
 }

@@ -30,27 +30,26 @@ static CUresult read_arguments(struct Launch* launch, void** parameters, void** 
   const struct Kernel* kernel = launch->kernel;
   if (parameters != NULL && extra != NULL) return INVALID_VALUE;
   if (extra != NULL) return packed_arguments(launch, argument_bytes(kernel), extra);
-  // Every test kernel has parameters.
-  if (parameters == NULL) return INVALID_VALUE;
+  if (parameters == NULL && kernel->parameter_count > 0) return INVALID_VALUE;
   for (int i = 0; i < kernel->parameter_count; ++i) {
     memcpy(launch->arguments + kernel->parameters[i].offset, parameters[i], kernel->parameters[i].size);
   }
   return SUCCESS;
 }
 
-static CUresult check_cluster(const struct Launch* launch) {
+static CUresult check_cluster(const struct Launch* launch, CUfunction function) {
   const unsigned long long blocks = (unsigned long long)launch->cluster[0] * launch->cluster[1] * launch->cluster[2];
   if (blocks == 1) return SUCCESS;
   if (COMPUTE_MAJOR < 9) return NOT_SUPPORTED;
   if (blocks == 0) return INVALID_VALUE;
-  if (blocks > (launch->function->large_clusters ? 16 : 8)) return INVALID_CLUSTER_SIZE;
+  if (blocks > (function->large_clusters ? 16 : 8)) return INVALID_CLUSTER_SIZE;
   for (int i = 0; i < 3; ++i) {
     if (launch->grid[i] % launch->cluster[i] != 0) return INVALID_VALUE;
   }
   return SUCCESS;
 }
 
-static CUresult check_limits(const struct Launch* launch) {
+static CUresult check_limits(const struct Launch* launch, CUfunction function) {
   const unsigned* grid = launch->grid;
   const unsigned* block = launch->block;
   if (grid[0] < 1 || grid[0] > 2147483647 || grid[1] < 1 || grid[1] > 65535 || grid[2] < 1 || grid[2] > 65535) {
@@ -60,22 +59,33 @@ static CUresult check_limits(const struct Launch* launch) {
     return INVALID_VALUE;
   }
   if (block[0] * block[1] * block[2] > 1024) return INVALID_VALUE;
-  if (launch->shared > (unsigned)launch->function->max_dynamic_shared) return INVALID_VALUE;
-  return check_cluster(launch);
+  if (launch->shared > (unsigned)function->max_dynamic_shared) return INVALID_VALUE;
+  return check_cluster(launch, function);
+}
+
+struct WorkUses {
+  struct Uses uses;
+  struct Work* work;
+};
+
+static void add_use(const struct Uses* uses, const void* start, size_t bytes) {
+  struct Work* work = ((const struct WorkUses*)uses)->work;
+  add_range(work, start, bytes, ANYWHERE, work->context);
 }
 
 // With the mutex.
-static CUresult enqueue_launch(CUcontext context, CUstream stream, struct Launch launch, void** parameters,
-                               void** extra) {
+static CUresult enqueue_launch(CUcontext context, CUstream stream, CUfunction function, struct Launch launch,
+                               void** parameters, void** extra) {
   RETURN_IF_FAILED(check_stream(context, stream));
-  if (!is_object(launch.function, FUNCTION) || launch.function->object.context != context) return INVALID_HANDLE;
-  launch.serial = launch.function->object.serial;
-  RETURN_IF_FAILED(check_limits(&launch));
-  launch.kernel = launch.function->kernel;
+  if (!is_object(function, FUNCTION) || function->object.context != context) return INVALID_HANDLE;
+  RETURN_IF_FAILED(check_limits(&launch, function));
+  launch.kernel = function->kernel;
   if (launch.kernel == NULL) return NOT_SUPPORTED;
   RETURN_IF_FAILED(read_arguments(&launch, parameters, extra));
-  struct Work work = {.kind = KERNEL, .context = context, .launch = launch};
-  if (launch.kernel->ranges != NULL) launch.kernel->ranges(&launch, &work);
+  struct Work work = {
+      .kind = KERNEL, .context = context, .kernel = {function, function->object.serial, launch}};
+  const struct WorkUses uses = {{add_use}, &work};
+  if (launch.kernel->ranges != NULL) launch.kernel->ranges(&launch, &uses.uses);
   // An address that is none shows when the kernel runs.
   resolve(&work);
   return enqueue(stream, &work);
@@ -87,14 +97,13 @@ EXPORT CUresult cuLaunchKernel(CUfunction function, unsigned int grid_x, unsigne
   CUcontext context;
   ENTER_CONTEXT("cuLaunchKernel", context);
   const struct Launch launch = {
-      .function = function,
       .grid = {grid_x, grid_y, grid_z},
       .block = {block_x, block_y, block_z},
       .cluster = {1, 1, 1},
       .shared = shared,
   };
   lock();
-  return unlocked(enqueue_launch(context, stream, launch, parameters, extra));
+  return unlocked(enqueue_launch(context, stream, function, launch, parameters, extra));
 }
 
 #ifndef OLD_DRIVER
@@ -122,7 +131,7 @@ enum { ATTRIBUTE_IGNORE = 0, ATTRIBUTE_CLUSTER = 4 };
 EXPORT CUresult cuLaunchKernelEx(const struct Config* config, CUfunction function, void** parameters, void** extra) {
   CUcontext context;
   ENTER_CONTEXT("cuLaunchKernelEx", context);
-  struct Launch launch = {.function = function, .cluster = {1, 1, 1}, .shared = config->shared};
+  struct Launch launch = {.cluster = {1, 1, 1}, .shared = config->shared};
   memcpy(launch.grid, config->grid, sizeof launch.grid);
   memcpy(launch.block, config->block, sizeof launch.block);
   for (unsigned int i = 0; i < config->attribute_count; ++i) {
@@ -133,6 +142,6 @@ EXPORT CUresult cuLaunchKernelEx(const struct Config* config, CUfunction functio
     }
   }
   lock();
-  return unlocked(enqueue_launch(context, config->stream, launch, parameters, extra));
+  return unlocked(enqueue_launch(context, config->stream, function, launch, parameters, extra));
 }
 #endif

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "fake_cuda.h"
+#include "kernel_library.h"
 
 extern pthread_mutex_t driver_mutex;
 // Broadcast when work is over or a context is lost.
@@ -113,19 +114,8 @@ struct Record {
 struct Record* new_record(void);
 void release_record(struct Record* record);
 
-struct Launch {
-  const struct Kernel* kernel;
-  CUfunction function;
-  unsigned long long serial;
-  unsigned grid[3];
-  unsigned block[3];
-  unsigned cluster[3];
-  unsigned shared;
-  // As the kernel sees them.
-  _Alignas(8) unsigned char arguments[64];
-};
-
-#define MAX_RANGES 4
+// What a kernel may use: see kernel_library.h.
+#define MAX_RANGES 10
 
 struct Work {
   struct Work* next;
@@ -147,7 +137,12 @@ struct Work {
       int byte;
       size_t bytes;
     } fill;
-    struct Launch launch;
+    struct {
+      CUfunction function;
+      // Of the function when the launch was made.
+      unsigned long long serial;
+      struct Launch launch;
+    } kernel;
     // RECORD and WAIT.
     struct Record* record;
     // LAUNCH: a graph's own copy of its nodes, run after `previous` was reached; marks `done`.
@@ -277,18 +272,6 @@ bool is_mapped(const void* memory, size_t bytes);
 CUresult check_ptx(const char* text, char* log, size_t log_bytes);
 bool ptx_has_entry(const char* text, const char* name);
 
-struct Kernel {
-  const char* name;
-  int parameter_count;
-  struct {
-    unsigned short offset;
-    unsigned short size;
-  } parameters[8];
-  // Adds what a launch uses to its work; null when it uses no memory.
-  void (*ranges)(const struct Launch* launch, struct Work* work);
-  CUresult (*run)(const struct Launch* launch);
-};
-
-// Null when the fake driver has no such kernel.
+// kernels.c: null when there is no such kernel. With the mutex.
 const struct Kernel* find_kernel(const char* name);
 size_t argument_bytes(const struct Kernel* kernel);

@@ -81,8 +81,8 @@ static void use(struct Work* work, int change) {
   for (int i = 0; i < work->range_count; ++i) {
     if (work->ranges[i].block != NULL) work->ranges[i].block->users += change;
   }
-  if (work->kind == KERNEL && is_object(work->launch.function, FUNCTION)) {
-    work->launch.function->module->users += change;
+  if (work->kind == KERNEL && is_object(work->kernel.function, FUNCTION)) {
+    work->kernel.function->module->users += change;
   }
 }
 
@@ -151,7 +151,7 @@ static CUresult execute(const struct Work* work) {
       memset(work->fill.to, work->fill.byte, work->fill.bytes);
       break;
     case KERNEL:
-      code = work->launch.kernel->run(&work->launch);
+      code = work->kernel.launch.kernel->run(&work->kernel.launch);
       break;
     case CALL:
       work->call.function(work->call.argument);
@@ -179,7 +179,7 @@ static bool intact(const struct Work* work) {
     if (work->ranges[i].block == NULL) return false;
   }
   if (work->kind != KERNEL) return true;
-  return is_object(work->launch.function, FUNCTION) && work->launch.function->object.serial == work->launch.serial;
+  return is_object(work->kernel.function, FUNCTION) && work->kernel.function->object.serial == work->kernel.serial;
 }
 
 void run_work(struct Work* work) {
