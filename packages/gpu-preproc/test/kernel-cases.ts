@@ -1,7 +1,7 @@
 import { checkRecipe, type FullRecipe, type KernelRecipe } from '../src/gpu/recipe.js';
 import type { ElementType } from '../src/reference/elements.js';
 import { FORMATS, type PixelFormat, traitsOf } from '../src/reference/formats.js';
-import type { Triple } from '../src/reference.js';
+import { geometriesOf, imageToTensor, type Triple, tensorBits } from '../src/reference.js';
 import type { HostImage } from './kernel-definition.js';
 import { noise } from './noise.js';
 
@@ -9,6 +9,15 @@ export interface KernelCase {
   readonly name: string;
   readonly image: HostImage;
   readonly recipe: FullRecipe;
+}
+
+/** What the CPU path makes of a case: the bytes of the tensor, or of the batch of tiles. */
+export function byReference({ image: { byteOffset, data, ...shape }, recipe }: KernelCase): Uint8Array {
+  const image = { ...shape, data: data.subarray(byteOffset) };
+  const each = recipe.channels * recipe.width * recipe.height;
+  const out = tensorBits(recipe.datatype, geometriesOf(image, recipe).length * each);
+  imageToTensor(image, recipe, out);
+  return new Uint8Array(out.buffer, 0, out.byteLength);
 }
 
 type Random = () => number;
@@ -104,6 +113,8 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     interpolation: chance(0.2) ? 'nearest' : 'linear',
     colorOrder: format.startsWith('GRAY') ? 'RGB' : pick(['RGB', 'BGR'] as const),
     pad: triple(() => integer(0, 255)),
+    align: pick(['centre', 'topLeft'] as const),
+    scaleUp: chance(0.7),
     ...(way === 'tiles' && { overlap: integer(0, Math.min(...tile) - 1) }),
     ...(!plain && { mean: triple(() => random()), std: triple(() => 0.1 + random()) }),
     ...(!plain && datatype === 'INT8' && { scale: 0.5 }),

@@ -209,7 +209,7 @@ export function define(image: HostImage, recipe: FullRecipe): Uint8Array {
   for (const [i, part] of parts.entries()) {
     const whole = { left: 0, top: 0, width: recipe.width, height: recipe.height };
     const placed = {
-      letterbox: () => letterbox(part.width, part.height, recipe.width, recipe.height),
+      letterbox: () => letterbox(part.width, part.height, recipe.width, recipe.height, recipe),
       tiles: () => ({ left: 0, top: 0, width: part.width, height: part.height }),
       stretch: () => whole,
       none: () => whole,

@@ -4,6 +4,7 @@ import { FORMATS, type PixelFormat, traitsOf } from '../reference/formats.js';
 import { BATCH, type BatchKernel, ImagePlan, SINGLE, type SingleKernel } from './image-plan.js';
 import { type LoadedFrom, loadKernels } from './module-image.js';
 import { isPlain, tableBytes } from './normalisation.js';
+import { ORIENT, Orienter } from './orienter.js';
 import { checkRecipe, type KernelRecipe } from './recipe.js';
 
 const ELEMENT_NAMES = { FP32: 'f32', FP16: 'f16', UINT8: 'u8', INT8: 'u8' } as const;
@@ -54,6 +55,15 @@ export class ImageKernels {
     const shallow = formats.some((format) => FORMATS[format].max === 255);
     const table = shallow && !isPlain(full, 255) ? await this.#upload(tableBytes(full)) : null;
     return new ImagePlan(full, { single, batch }, table);
+  }
+
+  /**
+   * Makes ready what turns pictures upright.
+   *
+   * @throws CudaError
+   */
+  async orienter(): Promise<Orienter> {
+    return new Orienter(await this.#module.kernel('orient_rgb8', ORIENT));
   }
 
   /** A launch without work: what measurements state beside their figures. */

@@ -68,7 +68,7 @@ export function layOut(recipe: FullRecipe, crop: Crop): Layout {
   }
   const placement =
     recipe.resize === 'letterbox'
-      ? letterbox(crop.width, crop.height, width, height)
+      ? letterbox(crop.width, crop.height, width, height, recipe)
       : { left: 0, top: 0, width, height };
   return { placement, tiles: ONE_TILE, direct: same };
 }

@@ -11,7 +11,7 @@ import { writeJob } from '../../src/gpu/job.js';
 import { layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
 import { isPlain, tableBytes } from '../../src/gpu/normalisation.js';
 import { traitsOf } from '../../src/reference/formats.js';
-import { FORMAT_NAMES, type KernelCase, randomCase } from '../kernel-cases.js';
+import { byReference, FORMAT_NAMES, type KernelCase, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 
 const CANARY = 0xc3;
@@ -71,8 +71,9 @@ describeTier('host', "the kernels' code compiled by g++", () => {
       expect({
         name: one.name,
         equal: output.subarray(0, expected.byteLength).equals(expected),
+        reference: Buffer.compare(expected, byReference(one)),
         intact: rest.every((byte) => byte === CANARY),
-      }).toEqual({ name: one.name, equal: true, intact: true });
+      }).toEqual({ name: one.name, equal: true, reference: 0, intact: true });
     }
     expect(at).toBe(outputs.byteLength);
   });

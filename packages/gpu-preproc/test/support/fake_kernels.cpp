@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../../../cuda-native/test/fake-libcuda/kernel_library.h"
+#include "../../kernels/orient.cuh"
 #include "../host/kernel_entries.h"
 
 namespace {
@@ -114,6 +115,40 @@ ImageKernel image_kernel(const std::string& name, const Entry& entry) {
   return kernel;
 }
 
+/** The arguments of orient_rgb8. */
+struct Orient {
+  OrientJob job;
+  const uint8_t* source;
+  uint8_t* output;
+};
+
+void orient_ranges(const Launch* launch, const Uses* uses) {
+  const auto& [job, source, output] = arguments_of<Orient>(*launch);
+  const uint8_t* first = source + job.source_offset;
+  add(*uses, {first, first + static_cast<int64_t>(job.stored_height - 1) * job.pitch + 3 * job.stored_width});
+  add(*uses, {output, output + 3 * static_cast<int64_t>(job.width) * job.height});
+}
+
+/** The threads of a block up to its barrier, then all of them from there. */
+int run_orient(const Launch* launch) {
+  const auto& [job, source, output] = arguments_of<Orient>(*launch);
+  const int threads = launch->block[0] * launch->block[1];
+  for (unsigned block = 0; block < launch->grid[0] * launch->grid[1]; block++) {
+    const int left = block % launch->grid[0] * kTile;
+    const int top = block / launch->grid[0] * kTile;
+    OrientTile tile;
+    for (int i = 0; i < threads; i++) load_tile(job, source, tile, left, top, i % kTile, i / kTile);
+    for (int i = 0; i < threads; i++) store_tile(job, output, tile, left, top, i % kTile, i / kTile);
+  }
+  return 0;
+}
+
+constexpr Kernel kOrient = {"orient_rgb8",
+                            3,
+                            {{0, sizeof(OrientJob)}, {sizeof(OrientJob), 8}, {sizeof(OrientJob) + 8, 8}},
+                            orient_ranges,
+                            run_orient};
+
 int nothing(const Launch*) { return 0; }
 
 constexpr Kernel kEmpty = {"empty", 0, {}, nullptr, nothing};
@@ -126,7 +161,9 @@ extern "C" __attribute__((visibility("default"))) const Kernel* fakeKernel(const
     for (const auto& [key, entry] : all_entries()) made[key] = image_kernel(key, entry);
     return made;
   }();
-  if (std::strcmp(name, kEmpty.name) == 0) return &kEmpty;
+  for (const Kernel* kernel : {&kEmpty, &kOrient}) {
+    if (std::strcmp(name, kernel->name) == 0) return kernel;
+  }
   const auto found = kernels.find(name);
   return found == kernels.end() ? nullptr : &found->second;
 }
