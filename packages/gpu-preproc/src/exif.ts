@@ -1,1 +1,0 @@
-export const exifOrientation = (_: Uint8Array): number => 1;
