@@ -22,10 +22,10 @@ struct Depth<Bayer<uint16_t>> {
 template <class Source, class Element>
 HD typename Element::Bits element(const ImageJob& job, const void* table, int component, int value) {
   if constexpr (Depth<Source>::deep) {
-    return Element::encode(normalised16(job, component, value));
+    return Element::encode(job, normalised16(job, component, value));
   } else {
     if (table != nullptr) return look_up<typename Element::Bits>(job, table, component, value);
-    return Element::encode(Element::plain(job, value));
+    return Element::encode(job, Element::plain(job, value));
   }
 }
 

@@ -100,9 +100,10 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
   const [targetWidth, targetHeight] =
     way === 'none' ? [crop.width, crop.height] : way === 'tiles' ? tile : [integer(1, largest), integer(1, largest)];
   const triple = (make: () => number): Triple => [make(), make(), make()];
-  const datatypes: ElementType[] = max === 255 ? ['FP32', 'FP16', 'FP32', 'FP16', 'UINT8', 'INT8'] : ['FP32', 'FP16'];
   const plain = chance(0.5);
-  const datatype = pick(datatypes);
+  const datatype = pick<ElementType>(['FP32', 'FP16', 'FP32', 'FP16', 'UINT8', 'INT8']);
+  // So that most values are within what bytes hold, and some beyond.
+  const unit = datatype.endsWith('INT8') ? 255 : 1;
   const recipe: KernelRecipe = {
     width: targetWidth,
     height: targetHeight,
@@ -116,8 +117,9 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     align: pick(['centre', 'topLeft'] as const),
     scaleUp: chance(0.7),
     ...(way === 'tiles' && { overlap: integer(0, Math.min(...tile) - 1) }),
-    ...(!plain && { mean: triple(() => random()), std: triple(() => 0.1 + random()) }),
-    ...(!plain && datatype === 'INT8' && { scale: 0.5 }),
+    ...(!plain && { mean: triple(() => unit * random()), std: triple(() => 0.1 + random()) }),
+    // The second makes many halves.
+    ...(chance(0.5) && { scale: pick([(unit * (0.2 + random())) / max, 128 / (max + 1)]) }),
   };
   const name = `${format} ${width}x${height} pitch ${pitch} to ${targetWidth}x${targetHeight} ${way} ${datatype}`;
   return { name, image, recipe: checkRecipe(recipe) };

@@ -33,7 +33,7 @@ export class ImageKernels {
   /**
    * Makes ready what a recipe needs for the formats: kernels and the table of the normalisation.
    *
-   * @throws TypeError | RangeError for wrong arguments: one channel of a colour format, bytes of a 16-bit format
+   * @throws TypeError | RangeError for wrong arguments, as one channel of a colour format
    * @throws CudaError
    */
   async plan(recipe: KernelRecipe, formats: readonly PixelFormat[]): Promise<ImagePlan> {
@@ -42,10 +42,9 @@ export class ImageKernels {
     const batch = new Map<string, BatchKernel>();
     for (const format of formats) {
       checkOneOf('format', format, Object.keys(FORMATS) as PixelFormat[]);
-      const { kernel: name, max } = traitsOf(format);
+      const { kernel: name } = traitsOf(format);
       if (full.channels === 1 && !format.startsWith('GRAY')) throw outOfRange('3', `channels of ${format}`, 1);
       const element = ELEMENT_NAMES[full.datatype];
-      if (max > 255 && element === 'u8') throw outOfRange("'FP32' or 'FP16'", `datatype of ${format}`, full.datatype);
       if (batch.has(name)) continue;
       for (const way of ['direct', 'resized']) {
         single.set(`${way}_${name}`, await this.#module.kernel(`${way}_${name}_${element}`, SINGLE));
