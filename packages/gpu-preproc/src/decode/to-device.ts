@@ -78,9 +78,13 @@ function decodeByNvjpeg(
     const { width, height } = info;
     if (width * height > limitInputPixels) throw tooLarge('JPEG', limitInputPixels);
     if (!isTaken(info)) return undefined;
-    if (exif && exifOrientation(bytes) !== 1) return undefined;
     const stored = await take(3 * width * height);
     await decoder.decode(bytes, stored, { stream });
-    return { memory: stored, width, height, pitch: 3 * width, decoder: 'nvjpeg' };
+    const orientation = exif ? exifOrientation(bytes) : 1;
+    if (orientation === 1) return { memory: stored, width, height, pitch: 3 * width, decoder: 'nvjpeg' };
+    const upright = await take(3 * width * height);
+    const orienter = await resources.orienter();
+    const size = orienter.enqueue(stream, { memory: stored, width, height }, orientation, upright);
+    return { memory: upright, ...size, pitch: 3 * size.width, decoder: 'nvjpeg' };
   });
 }

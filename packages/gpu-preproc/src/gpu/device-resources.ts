@@ -2,6 +2,7 @@ import type { Device, Stream } from '@zerohop/cuda-native';
 import { Buffers } from './buffers.js';
 import { Decoders } from './decoders.js';
 import { ImageKernels } from './image-kernels.js';
+import type { Orienter } from './orienter.js';
 
 /** How long what single calls of `decodeImage` used is kept for the next one. */
 const LINGER_MS = 2000;
@@ -15,6 +16,7 @@ export class DeviceResources {
   readonly buffers: Buffers;
   readonly decoders: Decoders;
   #kernels: Promise<ImageKernels> | undefined;
+  #orienter: Promise<Orienter> | undefined;
   readonly #streams: Stream[] = [];
   #holders = 0;
 
@@ -41,6 +43,17 @@ export class DeviceResources {
       throw error;
     });
     return this.#kernels;
+  }
+
+  /** Turns pictures upright. @throws CudaError */
+  orienter(): Promise<Orienter> {
+    this.#orienter ??= this.kernels()
+      .then((kernels) => kernels.orienter())
+      .catch((error: unknown) => {
+        this.#orienter = undefined;
+        throw error;
+      });
+    return this.#orienter;
   }
 
   /** A stream for work that brings none; `give` it back when that work is over. */
