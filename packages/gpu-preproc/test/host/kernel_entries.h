@@ -39,14 +39,9 @@ void add_element(Entries& entries, const std::string& name) {
 }
 
 template <class Source>
-void add_floats(Entries& entries, const std::string& name) {
+void add_all(Entries& entries, const std::string& name) {
   add_element<Source, Float32>(entries, name + "_f32");
   add_element<Source, Float16>(entries, name + "_f16");
-}
-
-template <class Source>
-void add_all(Entries& entries, const std::string& name) {
-  add_floats<Source>(entries, name);
   add_element<Source, Byte>(entries, name + "_u8");
 }
 
@@ -59,9 +54,9 @@ inline const Entries& all_entries() {
     add_all<Planar8>(entries, "planar8");
     add_all<Nv12>(entries, "nv12");
     add_all<Bayer<uint8_t>>(entries, "bayer8");
-    add_floats<Bayer<uint16_t>>(entries, "bayer16");
-    add_floats<Deep<1>>(entries, "gray16");
-    add_floats<Deep<3>>(entries, "rgb16");
+    add_all<Bayer<uint16_t>>(entries, "bayer16");
+    add_all<Deep<1>>(entries, "gray16");
+    add_all<Deep<3>>(entries, "rgb16");
     return entries;
   }();
   return all;
