@@ -10,8 +10,9 @@ import { checkImage } from '../../src/gpu/device-image.js';
 import { writeJob } from '../../src/gpu/job.js';
 import { layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
 import { isPlain, tableBytes } from '../../src/gpu/normalisation.js';
+import { checkRecipe } from '../../src/gpu/recipe.js';
 import { traitsOf } from '../../src/reference/formats.js';
-import { FORMAT_NAMES, type KernelCase, randomCase } from '../kernel-cases.js';
+import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 
 /** How far memory may be from a multiple of 16. */
@@ -62,24 +63,40 @@ describeTier('host', "the kernels' code compiled by g++", () => {
     return stdout;
   }
 
+  /** Runs the cases, each at an address of its own, and compares. */
+  function expectDefined(cases: readonly KernelCase[]): void {
+    const launches = cases.map((one, i) => launchOf(one, i % PHASES));
+    const outputs = run(Buffer.concat(launches.map(({ input }) => input)));
+    let at = 0;
+    for (const [i, { outputBytes }] of launches.entries()) {
+      const { name, image, recipe } = cases[i] as KernelCase;
+      const output = outputs.subarray(at, at + outputBytes);
+      at += outputBytes;
+      expect({ name, equal: output.equals(define(image, recipe)) }).toEqual({ name, equal: true });
+    }
+    expect(at).toBe(outputs.byteLength);
+  }
+
   test.each(FORMAT_NAMES)(
     '%s: 40 random shapes and recipes, byte for byte, in memory of exactly what is used',
     (format) => {
       const { next } = seeded(20261202 + FORMAT_NAMES.indexOf(format));
-      const cases = Array.from({ length: 40 }, () => randomCase(next, format, 90));
-      const launches = cases.map((one, i) => launchOf(one, i % PHASES));
-      const outputs = run(Buffer.concat(launches.map(({ input }) => input)));
-      let at = 0;
-      for (const [i, { outputBytes }] of launches.entries()) {
-        const one = cases[i] as KernelCase;
-        const expected = define(one.image, one.recipe);
-        const output = outputs.subarray(at, at + outputBytes);
-        at += outputBytes;
-        expect({ name: one.name, equal: output.equals(expected) }).toEqual({ name: one.name, equal: true });
-      }
-      expect(at).toBe(outputs.byteLength);
+      expectDefined(Array.from({ length: 40 }, () => randomCase(next, format, 90)));
     },
   );
+
+  test.each(FORMAT_NAMES)('%s: whole groups of pixels up to the last byte, from any address', (format) => {
+    const cases = (['FP32', 'FP16'] as const).flatMap((datatype) =>
+      [8, 16, 24].flatMap((width) =>
+        Array.from({ length: PHASES }, (_, seed): KernelCase => {
+          const size = { width, height: 4 };
+          const recipe = checkRecipe({ ...size, datatype, resize: 'none' });
+          return { name: `${datatype} ${width} ${seed}`, image: noiseImage(seed, { ...size, format }), recipe };
+        }),
+      ),
+    );
+    expectDefined(cases);
+  });
 
   test('divides every value of 8, 12 and 16 bits as a division does', () => {
     expect(run(Buffer.from('divide 255\ndivide 4095\ndivide 65535\n')).toString()).toBe('0 0\n0 0\n0 0\n');
