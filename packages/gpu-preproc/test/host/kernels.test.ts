@@ -8,9 +8,8 @@ import { describeTier, seeded } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkImage } from '../../src/gpu/device-image.js';
 import { writeJob } from '../../src/gpu/job.js';
-import { layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
+import { entryPoint, layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
 import { isPlain, tableBytes } from '../../src/gpu/normalisation.js';
-import { traitsOf } from '../../src/reference/formats.js';
 import { byReference, FORMAT_NAMES, type KernelCase, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 
@@ -23,13 +22,11 @@ function launchOf({ image, recipe }: KernelCase): { input: Buffer; outputBytes: 
   const source = checkImage({ ...shape, memory });
   const layout = layOut(recipe, source.crop);
   const tiles = tileOrigins(layout.tiles).length;
-  const { kernel, max } = traitsOf(image.format);
-  const table = max === 255 && !isPlain(recipe, 255) ? tableBytes(recipe) : new Uint8Array();
+  const table = source.traits.max === 255 && !isPlain(recipe, 255) ? tableBytes(recipe) : new Uint8Array();
   const bytes = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 }[recipe.datatype];
   const outputBytes = (tiles * recipe.channels * recipe.width * recipe.height + 1) * bytes;
-  const element = { FP32: 'f32', FP16: 'f16', UINT8: 'u8', INT8: 'u8' }[recipe.datatype];
   const { way, parts } = partsOf(recipe, source, layout);
-  const entry = `${way}_${kernel}_${element}`;
+  const entry = entryPoint(way, source.traits, recipe.datatype);
   const numbers = [recipe.width, recipe.height, tiles, data.byteLength, outputBytes, table.byteLength];
   const each = recipe.channels * recipe.width * recipe.height;
   const jobs = parts.map((part, i) =>

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../../kernels/write.cuh"
+#include "../../kernels/area.cuh"
 
 namespace {
 
@@ -26,6 +26,11 @@ void write_one(const ImageJob& job, const uint8_t* source, void* output, const v
   write_resized<Source, Element, General>(job, source, output, table, x, y);
 }
 
+template <class Source>
+void write_mean(const ImageJob& job, const uint8_t* source, void* output, const void* table, int x, int y, int) {
+  write_area<Source>(job, source, output, table, x, y);
+}
+
 template <class Source, class Element>
 void add(std::map<std::string, Entry>& entries, const std::string& name) {
   entries["resized_" + name] = {write_one<Source, Element, false>, 1, false};
@@ -38,6 +43,7 @@ void add_all(std::map<std::string, Entry>& entries, const std::string& name) {
   add<Source, Float32>(entries, name + "_f32");
   add<Source, Float16>(entries, name + "_f16");
   add<Source, Byte>(entries, name + "_u8");
+  entries["area_" + name] = {write_mean<Source>, 1, true};
 }
 
 std::map<std::string, Entry> all_entries() {
