@@ -2,4 +2,4 @@
 #include "entry.cuh"
 
 ZEROHOP_ALL(bayer8, Bayer<uint8_t>)
-ZEROHOP_FLOATS(bayer16, Bayer<uint16_t>)
+ZEROHOP_ALL(bayer16, Bayer<uint16_t>)

@@ -1,5 +1,5 @@
 // 16-bit images: gray, and three interleaved components.
 #include "entry.cuh"
 
-ZEROHOP_FLOATS(gray16, Deep<1>)
-ZEROHOP_FLOATS(rgb16, Deep<3>)
+ZEROHOP_ALL(gray16, Deep<1>)
+ZEROHOP_ALL(rgb16, Deep<3>)

@@ -13,12 +13,15 @@ HD float divide(int value, float divisor, float reciprocal) {
   return fmaf(fmaf(-q, divisor, v), reciprocal, q);
 }
 
-/** What a kernel writes. `plain` is a byte that needs no table, `encode` a normalised value. A thread writes `kGroup`. */
+/**
+ * What a kernel writes. `plain` is a byte that needs no table, as `encode` takes it, `encode` also takes a normalised value.
+ * A thread writes `kGroup`.
+ */
 struct Float32 {
   using Bits = uint32_t;
   static constexpr int kGroup = 4;
   static HD float plain(const ImageJob& job, int value) { return divide(value, job.divisor, job.reciprocal); }
-  static HD Bits encode(float value) { return bits_of(value); }
+  static HD Bits encode(const ImageJob&, float value) { return bits_of(value); }
 };
 
 struct Float16 {
@@ -26,15 +29,20 @@ struct Float16 {
   static constexpr int kGroup = 8;
   /** Rounded to fp16, the product with the reciprocal is the quotient for all bytes (the host tier checks them). */
   static HD float plain(const ImageJob& job, int value) { return static_cast<float>(value) * job.reciprocal; }
-  static HD Bits encode(float value) { return half_bits(value); }
+  static HD Bits encode(const ImageJob&, float value) { return half_bits(value); }
 };
 
-/** UINT8 and INT8; without a table the byte itself. */
+/** UINT8 and INT8; without a table the byte itself. Normalised values are rounded half to even and saturated. */
 struct Byte {
   using Bits = uint8_t;
   static constexpr int kGroup = 8;
   static HD int plain(const ImageJob&, int value) { return value; }
-  static HD Bits encode(int value) { return static_cast<Bits>(value); }
+  static HD Bits encode(const ImageJob&, int value) { return static_cast<Bits>(value); }
+  static HD Bits encode(const ImageJob& job, float value) {
+    // Saturated first: what is far outside has no integer.
+    const float least = static_cast<float>(job.least), most = least + 255;
+    return static_cast<Bits>(round_even(value < least ? least : value > most ? most : value));
+  }
 };
 
 /** A sample of a 16-bit source: `((v · scale) − mean) / std`, the product in fp64, each step rounded to fp32. */

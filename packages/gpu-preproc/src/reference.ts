@@ -13,6 +13,7 @@ export {
   type Placement,
   type ResizeMode,
 } from './reference/geometry.js';
+export { type ExifOrientation, orient, uprightSize } from './reference/orient.js';
 export { BYTES_PER_PIXEL, type Pixels } from './reference/pixels.js';
 export { type Interpolation, resize } from './reference/resize.js';
 export { float16Bits, roundHalfEven } from './reference/rounding.js';

@@ -1,7 +1,7 @@
 import { checkRecipe, type FullRecipe, type KernelRecipe } from '../src/gpu/recipe.js';
 import type { ElementType } from '../src/reference/elements.js';
 import { FORMATS, type PixelFormat, traitsOf } from '../src/reference/formats.js';
-import type { Triple } from '../src/reference.js';
+import { geometriesOf, imageToTensor, type Triple, tensorBits } from '../src/reference.js';
 import type { HostImage } from './kernel-definition.js';
 import { noise } from './noise.js';
 
@@ -9,6 +9,15 @@ export interface KernelCase {
   readonly name: string;
   readonly image: HostImage;
   readonly recipe: FullRecipe;
+}
+
+/** What the CPU path makes of a case: the bytes of the tensor, or of the batch of tiles. */
+export function byReference({ image: { byteOffset, data, ...shape }, recipe }: KernelCase): Uint8Array {
+  const image = { ...shape, data: data.subarray(byteOffset) };
+  const each = recipe.channels * recipe.width * recipe.height;
+  const out = tensorBits(recipe.datatype, geometriesOf(image, recipe).length * each);
+  imageToTensor(image, recipe, out);
+  return new Uint8Array(out.buffer, 0, out.byteLength);
 }
 
 type Random = () => number;
@@ -75,6 +84,10 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     crop.width = integer(1, width - crop.x);
     crop.height = integer(1, height - crop.y);
   }
+  // Shrunk by a whole number of pixels, which areas are summed for without weights; by 1 a copy.
+  const shrink = chance(0.15) ? Math.min(integer(1, 4), crop.width, crop.height) : undefined;
+  crop.width -= crop.width % (shrink ?? 1);
+  crop.height -= crop.height % (shrink ?? 1);
   const image = noiseImage(integer(0, 1e6), {
     width,
     height,
@@ -86,14 +99,18 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     matrix: pick(['bt601', 'bt709', 'bt2020'] as const),
     range: pick(['limited', 'full'] as const),
   });
-  const way = pick(['letterbox', 'letterbox', 'stretch', 'none', 'tiles'] as const);
+  const way = shrink !== undefined ? 'stretch' : pick(['letterbox', 'letterbox', 'stretch', 'none', 'tiles'] as const);
   const tile = [integer(2, 60), integer(2, 60)] as const;
-  const [targetWidth, targetHeight] =
-    way === 'none' ? [crop.width, crop.height] : way === 'tiles' ? tile : [integer(1, largest), integer(1, largest)];
+  const size = (): readonly [number, number] => {
+    if (shrink !== undefined || way === 'none') return [crop.width / (shrink ?? 1), crop.height / (shrink ?? 1)];
+    return way === 'tiles' ? tile : [integer(1, largest), integer(1, largest)];
+  };
+  const [targetWidth, targetHeight] = size();
   const triple = (make: () => number): Triple => [make(), make(), make()];
-  const datatypes: ElementType[] = max === 255 ? ['FP32', 'FP16', 'FP32', 'FP16', 'UINT8', 'INT8'] : ['FP32', 'FP16'];
   const plain = chance(0.5);
-  const datatype = pick(datatypes);
+  const datatype = pick<ElementType>(['FP32', 'FP16', 'FP32', 'FP16', 'UINT8', 'INT8']);
+  // So that most values are within what bytes hold, and some beyond.
+  const unit = datatype.endsWith('INT8') ? 255 : 1;
   const recipe: KernelRecipe = {
     width: targetWidth,
     height: targetHeight,
@@ -101,12 +118,15 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     datatype,
     layout: chance(0.25) ? 'NHWC' : 'NCHW',
     channels: format.startsWith('GRAY') && chance(0.5) ? 1 : 3,
-    interpolation: chance(0.2) ? 'nearest' : 'linear',
+    interpolation: pick(['linear', 'linear', 'linear', 'area', 'area', 'nearest'] as const),
     colorOrder: format.startsWith('GRAY') ? 'RGB' : pick(['RGB', 'BGR'] as const),
     pad: triple(() => integer(0, 255)),
+    align: pick(['centre', 'topLeft'] as const),
+    scaleUp: chance(0.7),
     ...(way === 'tiles' && { overlap: integer(0, Math.min(...tile) - 1) }),
-    ...(!plain && { mean: triple(() => random()), std: triple(() => 0.1 + random()) }),
-    ...(!plain && datatype === 'INT8' && { scale: 0.5 }),
+    ...(!plain && { mean: triple(() => unit * random()), std: triple(() => 0.1 + random()) }),
+    // The second makes many halves.
+    ...(chance(0.5) && { scale: pick([(unit * (0.2 + random())) / max, 128 / (max + 1)]) }),
   };
   const name = `${format} ${width}x${height} pitch ${pitch} to ${targetWidth}x${targetHeight} ${way} ${datatype}`;
   return { name, image, recipe: checkRecipe(recipe) };

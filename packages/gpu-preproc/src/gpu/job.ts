@@ -1,11 +1,12 @@
 import { colorMatrix } from '../reference/color-matrix.js';
+import { ELEMENT_BYTES } from '../reference/elements.js';
 import type { SourceImage } from './device-image.js';
 import type { Layout } from './layout.js';
 import { isPlain, scaleFor, valueBits } from './normalisation.js';
 import type { FullRecipe } from './recipe.js';
 
 /** `sizeof(ImageJob)` of kernels/job.cuh. */
-export const JOB_BYTES = 256;
+export const JOB_BYTES = 264;
 
 /** Writes one member behind the other: the struct has no gaps. */
 class Writer {
@@ -76,5 +77,6 @@ export function writeJob(
   w.i32(matrix.lumaOffset, matrix.luma, matrix.vToRed, matrix.uToGreen, matrix.vToGreen, matrix.uToBlue);
   w.i32(...(traits.red ?? [0, 0]));
   w.f32(...byPlane(recipe.mean), ...byPlane(recipe.std));
+  w.i32(recipe.datatype === 'INT8' ? -128 : 0, ELEMENT_BYTES[recipe.datatype]);
   return w.view;
 }

@@ -11,10 +11,11 @@ export function scaleFor(recipe: FullRecipe, max: Depth): number {
 
 const nothingElse = ({ mean, std }: FullRecipe): boolean => mean.every((v) => v === 0) && std.every((v) => v === 1);
 
-/** Whether kernels need no table: a division by the largest value, or bytes as they are. */
+/** Whether kernels need neither table nor arithmetic but a division by the largest value, or bytes as they are. */
 export function isPlain(recipe: FullRecipe, max: Depth): boolean {
   if (!nothingElse(recipe) || recipe.datatype === 'INT8') return false;
-  return scaleFor(recipe, max) === (recipe.datatype === 'UINT8' ? 1 : 1 / max);
+  const scale = scaleFor(recipe, max);
+  return recipe.datatype === 'UINT8' ? scale === 1 && max === 255 : scale === 1 / max;
 }
 
 /** The bits of one value of the source in one plane. */

@@ -1,11 +1,14 @@
-import { checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from '../arguments.js';
+import { checkBoolean, checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from '../arguments.js';
 import type { ElementType } from '../reference/elements.js';
-import type { ResizeMode } from '../reference/geometry.js';
+import type { LetterboxOptions, ResizeMode } from '../reference/geometry.js';
 import type { Interpolation } from '../reference/resize.js';
 import type { ColorOrder, Triple } from '../reference/tensor.js';
 
-/** How an image becomes a tensor, or a batch of tiles of the tensor's size. */
-export interface KernelRecipe {
+/**
+ * How an image becomes a tensor, or a batch of tiles of the tensor's size. `align` and `scaleUp` are read by
+ * `resize: 'letterbox'` alone.
+ */
+export interface KernelRecipe extends LetterboxOptions {
   /** Of the tensor, or of each tile. */
   readonly width: number;
   readonly height: number;
@@ -72,7 +75,9 @@ export function checkRecipe(recipe: KernelRecipe): FullRecipe {
     datatype: checkOneOf('datatype', recipe.datatype ?? 'FP32', ['FP32', 'FP16', 'UINT8', 'INT8']),
     layout: checkOneOf('layout', recipe.layout ?? 'NCHW', ['NCHW', 'NHWC']),
     resize,
-    interpolation: checkOneOf('interpolation', recipe.interpolation ?? 'linear', ['linear', 'nearest']),
+    align: checkOneOf('align', recipe.align ?? 'centre', ['centre', 'topLeft']),
+    scaleUp: checkBoolean('scaleUp', recipe.scaleUp ?? true),
+    interpolation: checkOneOf('interpolation', recipe.interpolation ?? 'linear', ['linear', 'area', 'nearest']),
     colorOrder: checkOneOf('colorOrder', recipe.colorOrder ?? 'RGB', ['RGB', 'BGR']),
   };
 }

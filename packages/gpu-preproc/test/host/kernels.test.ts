@@ -8,11 +8,10 @@ import { describeTier, seeded } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { checkImage } from '../../src/gpu/device-image.js';
 import { writeJob } from '../../src/gpu/job.js';
-import { layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
+import { entryPoint, layOut, partsOf, tileOrigins } from '../../src/gpu/layout.js';
 import { isPlain, tableBytes } from '../../src/gpu/normalisation.js';
 import { checkRecipe } from '../../src/gpu/recipe.js';
-import { traitsOf } from '../../src/reference/formats.js';
-import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
+import { byReference, FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 
 /** How far memory may be from a multiple of 16. */
@@ -28,15 +27,14 @@ function launchOf({ image, recipe }: KernelCase, phase: number): { input: Buffer
   const source = checkImage({ ...shape, memory });
   const layout = layOut(recipe, source.crop);
   const tiles = tileOrigins(layout.tiles).length;
-  const { kernel, max } = traitsOf(image.format);
+  const { max } = source.traits;
   const sample = max > 255 ? 2 : 1;
   const table = max === 255 && !isPlain(recipe, 255) ? tableBytes(recipe) : new Uint8Array();
   const bytes = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 }[recipe.datatype];
   const each = recipe.channels * recipe.width * recipe.height;
   const outputBytes = tiles * each * bytes;
-  const element = { FP32: 'f32', FP16: 'f16', UINT8: 'u8', INT8: 'u8' }[recipe.datatype];
   const { way, parts } = partsOf(recipe, source, layout);
-  const entry = `${way}_${kernel}_${element}`;
+  const entry = entryPoint(way, source.traits, recipe.datatype);
   const sizes = [recipe.width, recipe.height, tiles, data.byteLength, outputBytes, table.byteLength];
   const phases = [(sample * phase) % PHASES, (bytes * phase) % PHASES];
   const jobs = parts.map((part, i) =>
@@ -69,10 +67,15 @@ describeTier('host', "the kernels' code compiled by g++", () => {
     const outputs = run(Buffer.concat(launches.map(({ input }) => input)));
     let at = 0;
     for (const [i, { outputBytes }] of launches.entries()) {
-      const { name, image, recipe } = cases[i] as KernelCase;
+      const one = cases[i] as KernelCase;
+      const expected = define(one.image, one.recipe);
       const output = outputs.subarray(at, at + outputBytes);
       at += outputBytes;
-      expect({ name, equal: output.equals(define(image, recipe)) }).toEqual({ name, equal: true });
+      expect({
+        name: one.name,
+        equal: output.equals(expected),
+        reference: Buffer.compare(expected, byReference(one)),
+      }).toEqual({ name: one.name, equal: true, reference: 0 });
     }
     expect(at).toBe(outputs.byteLength);
   }

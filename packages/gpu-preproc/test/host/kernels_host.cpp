@@ -40,7 +40,7 @@ Footprint reads_of(const Entry& entry, const std::vector<ImageJob>& jobs, const 
 bool fill_it(const Entry& entry, const std::vector<ImageJob>& jobs, const Numbers& n) {
   Elements all = written(jobs[0], n.height, entry.batch ? 1 : n.tiles);
   for (const ImageJob& job : jobs) all.end = std::max(all.end, written(job, n.height, entry.batch ? 1 : n.tiles).end);
-  return all.start == 0 && all.end * entry.element_bytes == static_cast<int64_t>(n.output_bytes);
+  return all.start == 0 && all.end * element_bytes(entry, jobs[0]) == static_cast<int64_t>(n.output_bytes);
 }
 
 void launch(const Entry& entry) {

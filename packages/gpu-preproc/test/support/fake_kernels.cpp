@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../../../cuda-native/test/fake-libcuda/kernel_library.h"
+#include "../../kernels/orient.cuh"
 #include "../host/kernel_entries.h"
 
 namespace {
@@ -58,8 +59,8 @@ void single_ranges(const Launch* launch, const Uses* uses) {
   const Entry& entry = entry_of(*launch);
   const auto& [job, source, output, table] = arguments_of<Single>(*launch);
   add(*uses, entry.reads(job, source));
-  add_output(*uses, output, written(job, launch->grid[1], launch->grid[2]), entry.element_bytes);
-  add_table(*uses, job, table, entry.element_bytes);
+  add_output(*uses, output, written(job, launch->grid[1], launch->grid[2]), element_bytes(entry, job));
+  add_table(*uses, job, table, element_bytes(entry, job));
 }
 
 void batch_ranges(const Launch* launch, const Uses* uses) {
@@ -71,8 +72,9 @@ void batch_ranges(const Launch* launch, const Uses* uses) {
     const Elements one = written(batch.jobs[i], launch->grid[1], 1);
     all = {std::min(all.start, one.start), std::max(all.end, one.end)};
   }
-  add_output(*uses, output, all, entry.element_bytes);
-  add_table(*uses, batch.jobs[0], table, entry.element_bytes);
+  const int bytes = element_bytes(entry, batch.jobs[0]);
+  add_output(*uses, output, all, bytes);
+  add_table(*uses, batch.jobs[0], table, bytes);
 }
 
 /** The threads of one z, row by row. */
@@ -114,9 +116,44 @@ ImageKernel image_kernel(const std::string& name, const Entry& entry) {
   return kernel;
 }
 
+struct Orient {
+  OrientJob job;
+  const uint8_t* source;
+  uint8_t* output;
+};
+
+void orient_ranges(const Launch* launch, const Uses* uses) {
+  const auto& [job, source, output] = arguments_of<Orient>(*launch);
+  const uint8_t* first = source + job.source_offset;
+  const int64_t rows = job.stored_height - 1, width = job.stored_width;
+  add(*uses, {first, first + rows * job.pitch + 3 * width});
+  add(*uses, {output, output + 3 * static_cast<int64_t>(job.width) * job.height});
+}
+
+/** Block by block, all threads up to the barrier first. */
+int run_orient(const Launch* launch) {
+  const auto& [job, source, output] = arguments_of<Orient>(*launch);
+  const unsigned* block = launch->block;
+  for (unsigned i = 0; i < launch->grid[0] * launch->grid[1]; i++) {
+    const int left = i % launch->grid[0] * kTile, top = i / launch->grid[0] * kTile;
+    OrientTile tile;
+    for (unsigned t = 0; t < block[0] * block[1]; t++) {
+      load_tile(job, source, tile, left, top, t % block[0], t / block[0]);
+    }
+    for (unsigned t = 0; t < block[0] * block[1]; t++) {
+      store_tile(job, output, tile, left, top, t % block[0], t / block[0]);
+    }
+  }
+  return 0;
+}
+
 int nothing(const Launch*) { return 0; }
 
-constexpr Kernel kEmpty = {"empty", 0, {}, nullptr, nothing};
+/** Those that take no image job. */
+constexpr Kernel kOthers[] = {
+    {"empty", 0, {}, nullptr, nothing},
+    {"orient_rgb8", 3, {{0, sizeof(OrientJob)}, {40, 8}, {48, 8}}, orient_ranges, run_orient},
+};
 
 }  // namespace
 
@@ -126,7 +163,9 @@ extern "C" __attribute__((visibility("default"))) const Kernel* fakeKernel(const
     for (const auto& [key, entry] : all_entries()) made[key] = image_kernel(key, entry);
     return made;
   }();
-  if (std::strcmp(name, kEmpty.name) == 0) return &kEmpty;
+  for (const Kernel& kernel : kOthers) {
+    if (std::strcmp(name, kernel.name) == 0) return &kernel;
+  }
   const auto found = kernels.find(name);
   return found == kernels.end() ? nullptr : &found->second;
 }

@@ -41,6 +41,30 @@ describe('tiles', () => {
   });
 });
 
+describe('a letterbox', () => {
+  const placed = (recipe: Partial<KernelRecipe>, width: number, height: number) =>
+    layOut(checkRecipe({ width: 100, height: 80, ...recipe }), whole(width, height));
+
+  test.each<[Partial<KernelRecipe>, object]>([
+    [{}, { left: 10, top: 0, width: 80, height: 80 }],
+    [{ align: 'topLeft' }, { left: 0, top: 0, width: 80, height: 80 }],
+    [{ scaleUp: false }, { left: 30, top: 20, width: 40, height: 40 }],
+    [
+      { align: 'topLeft', scaleUp: false },
+      { left: 0, top: 0, width: 40, height: 40 },
+    ],
+  ])('%j lays 40x40 into 100x80', (recipe, expected) => {
+    expect(placed(recipe, 40, 40)).toMatchObject({ placement: expected, direct: false });
+  });
+
+  test.each<Partial<KernelRecipe>>([{ align: 'topLeft' }, { scaleUp: false }])(
+    '%j takes a picture of its size as it is',
+    (recipe) => {
+      expect(placed(recipe, 100, 80).direct).toBe(true);
+    },
+  );
+});
+
 describe('launches', () => {
   test.each([
     [640, 640, 640],
@@ -111,6 +135,8 @@ test.each<[string, Partial<KernelRecipe>]>([
   ['scale', { scale: Number.NaN }],
   ['channels', { channels: 2 as 1 }],
   ['layout', { layout: 'CHWN' as 'NCHW' }],
+  ['align', { align: 'left' as 'topLeft' }],
+  ['scaleUp', { scaleUp: 1 as unknown as boolean }],
 ])('a recipe with a wrong %s is refused', (name, change) => {
   expect(() => checkRecipe({ width: 64, height: 32, ...change })).toThrow(name);
 });
