@@ -29,7 +29,7 @@ import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { buildBackend } from '../bench/backend/build.mjs';
 import { buildPeer } from '../bench/cuda/build.mjs';
-import { findNvcc } from '../packages/gpu-preproc/scripts/nvcc.mjs';
+import { nvccVariable } from '../packages/gpu-preproc/scripts/nvcc.mjs';
 import { closure, copyPackage } from './gpu/closure.mjs';
 import { digest } from './gpu/digest.mjs';
 
@@ -106,12 +106,12 @@ async function stageApp(stage) {
   const tools = join(root, '.zerohop', 'tools', 'node_modules', '.bin');
   execFileSync(
     join(root, 'node_modules/.bin/turbo'),
-    ['run', 'build', `build:native:${process.arch}`, '--output-logs=errors-only'],
+    ['run', 'build', 'build:kernels', `build:native:${process.arch}`, '--output-logs=errors-only'],
     {
       cwd: root,
       stdio: 'inherit',
       // The compiler is an input of the build: what was built without it has no code for the GPU.
-      env: { ...process.env, PATH: `${tools}:${process.env.PATH}`, NVCC: findNvcc() ?? 'none' },
+      env: { ...process.env, PATH: `${tools}:${process.env.PATH}`, NVCC: nvccVariable() },
     },
   );
   const tracked = sources()

@@ -1,5 +1,6 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { nvccVariable } from '../../packages/gpu-preproc/scripts/nvcc.mjs';
 import { hashOf, listSources } from './fingerprint.mjs';
 import { arm64Problem, fetchNode, NODES, nodeFolder, nodeProgram, sanitizerProblem, X64_NODES } from './nodes.mjs';
 import { compiler, home, oldServer, peers, releaseTools, requirements, root, server, tools } from './paths.mjs';
@@ -70,19 +71,19 @@ function buildStep(machine) {
       configuration.map((name) => join(root, name)),
       process.version,
       listSources(folders),
-      existsSync(nvcc),
+      nvccVariable(),
     ),
     outputs: [
       ...folders.filter((folder) => existsSync(join(folder, 'tsup.config.ts'))).map((folder) => join(folder, 'dist')),
       join(root, 'packages', 'cuda-native', 'native', 'prebuilds', `linux-${process.arch}`),
     ],
-    run: (log) => turbo(log, machine, ['build', `build:native:${process.arch}`]),
+    run: (log) => turbo(log, machine, ['build', 'build:kernels', `build:native:${process.arch}`]),
   };
 }
 
 function turbo(log, machine, tasks) {
   return log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', ...tasks, '--output-logs=errors-only'], {
-    env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python, ...(existsSync(nvcc) && { NVCC: nvcc }) },
+    env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python, NVCC: nvccVariable() },
   });
 }
 

@@ -40,7 +40,7 @@ struct Byte {
   static HD Bits encode(const ImageJob&, int value) { return static_cast<Bits>(value); }
   static HD Bits encode(const ImageJob& job, float value) {
     // Saturated first: what is far outside has no integer.
-    const float least = static_cast<float>(job.least), most = static_cast<float>(job.most);
+    const float least = static_cast<float>(job.least), most = least + 255;
     return static_cast<Bits>(round_even(value < least ? least : value > most ? most : value));
   }
 };

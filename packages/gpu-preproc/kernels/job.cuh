@@ -54,8 +54,8 @@ struct ImageJob {
   int32_t red_y;
   float mean[3];            // by component
   float std[3];
-  int32_t least;            // UINT8 and INT8 of 16-bit sources: what smaller values become, 0 or -128
-  int32_t most;             // and larger ones, 255 or 127
+  int32_t least;            // UINT8 and INT8 of 16-bit sources: the smallest element, 0 or -128
+  int32_t element_bytes;    // of the tensor, 4, 2 or 1: `area` kernels are for all datatypes
 };
 
 static_assert(sizeof(ImageJob) == 264, "src/gpu/job.ts writes it");

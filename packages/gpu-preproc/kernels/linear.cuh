@@ -16,11 +16,16 @@ HD Tap tap(int i, double scale) {
 }
 
 /** Beyond the edge a column takes the edge pixel alone. (Rows differ: they keep their fraction.) */
-HD Tap column_tap(int i, double scale, int width) {
-  const Tap t = tap(i, scale);
+HD Tap within_row(const Tap& t, int width) {
   if (t.index < 0) return {0, 0};
   return t.index < width - 1 ? t : Tap{width - 1, 0};
 }
+
+/** The taps of a placed pixel. */
+struct LinearTaps {
+  static HD Tap column(const ImageJob& job, int x) { return within_row(tap(x, job.scale_x), job.crop_width); }
+  static HD Tap line(const ImageJob& job, int y) { return tap(y, job.scale_y); }
+};
 
 /** Weights in units of 1/2048, halves to even. */
 HD int second_weight(float fraction) { return round_even(fraction * 2048); }
@@ -61,10 +66,10 @@ struct Pair<Rgb8> {
 };
 
 /** A placed pixel of an 8-bit source: OpenCV's 8-bit INTER_LINEAR, byte for byte. */
-template <class Source>
+template <class Source, class Taps>
 HD Three linear8(const ImageJob& job, const uint8_t* source, Origin origin, int x, int y) {
-  const Tap column = column_tap(x, job.scale_x, job.crop_width);
-  const Tap line = tap(y, job.scale_y);
+  const Tap column = Taps::column(job, x);
+  const Tap line = Taps::line(job, y);
   const int y0 = clamp_to(line.index, 0, job.crop_height - 1);
   const int y1 = clamp_to(line.index + 1, 0, job.crop_height - 1);
   const bool both = column.index < job.crop_width - 1;
@@ -79,11 +84,11 @@ HD Three linear8(const ImageJob& job, const uint8_t* source, Origin origin, int 
   return out;
 }
 
-/** A placed pixel of a 16-bit source: fp32 weights, columns first, rounded half to even. */
-template <class Source>
+/** The same of a 16-bit source: fp32 weights, columns first, rounded half to even. */
+template <class Source, class Taps>
 HD Three linear16(const ImageJob& job, const uint8_t* source, Origin origin, int x, int y) {
-  const Tap column = column_tap(x, job.scale_x, job.crop_width);
-  const Tap line = tap(y, job.scale_y);
+  const Tap column = Taps::column(job, x);
+  const Tap line = Taps::line(job, y);
   const int y0 = clamp_to(line.index, 0, job.crop_height - 1);
   const int y1 = clamp_to(line.index + 1, 0, job.crop_height - 1);
   const bool both = column.index < job.crop_width - 1;

@@ -51,6 +51,15 @@ HD void fill_group(Group<Element>& group, const ImageJob& job, const void* table
   }
 }
 
+template <class Source, class Taps>
+HD Three linear(const ImageJob& job, const uint8_t* source, Origin origin, int x, int y) {
+  if constexpr (Depth<Source>::deep) {
+    return linear16<Source, Taps>(job, source, origin, x, y);
+  } else {
+    return linear8<Source, Taps>(job, source, origin, x, y);
+  }
+}
+
 /** A placed pixel. Only `General` ones may be asked for INTER_NEAREST. */
 template <class Source, bool General>
 HD Three resized(const ImageJob& job, const uint8_t* source, int x, int y) {
@@ -58,10 +67,25 @@ HD Three resized(const ImageJob& job, const uint8_t* source, int x, int y) {
   if constexpr (General) {
     if (job.nearest != 0) return nearest<Source>(job, source, origin, x, y);
   }
-  if constexpr (Depth<Source>::deep) {
-    return linear16<Source>(job, source, origin, x, y);
-  } else {
-    return linear8<Source>(job, source, origin, x, y);
+  return linear<Source, LinearTaps>(job, source, origin, x, y);
+}
+
+/** Whether the picture covers the tensor's pixel (x, y). */
+HD bool in_picture(const ImageJob& job, int x, int y) {
+  const int px = x - job.left;
+  const int py = y - job.top;
+  return px >= 0 && py >= 0 && px < job.placed_width && py < job.placed_height;
+}
+
+/** Writes the tensor's pixel (x, y): `pixel`, or where that is not `inside` padding. */
+template <class Source, class Element>
+HD void write_pixel(const ImageJob& job, void* output, const void* table, int x, int y, bool inside,
+                    const Three& pixel) {
+  using Bits = typename Element::Bits;
+  Bits* to = static_cast<Bits*>(output) + pixel_offset(job, x, y);
+  for (int c = 0; c < job.planes; c++) {
+    to[job.plane_offset[c]] =
+        inside ? element<Source, Element>(job, table, c, pixel.v[c]) : static_cast<Bits>(job.pad[c]);
   }
 }
 

@@ -3,6 +3,9 @@ import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+// Turbo's cache knows compilers by $NVCC alone, so what runs `turbo run build:kernels` sets it to what this program
+// prints: kernels that were built without a compiler are then built again once there is one.
+
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** What the fatbin needs, for GPUs that older ones do not know. */
@@ -33,3 +36,8 @@ export function findNvcc() {
   }
   return folders.map((folder) => join(folder, 'nvcc')).find((file) => existsSync(file) && isOfCuda13(file));
 }
+
+/** What $NVCC says of this machine. */
+export const nvccVariable = () => findNvcc() ?? 'none';
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) console.log(nvccVariable());

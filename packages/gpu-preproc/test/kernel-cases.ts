@@ -84,6 +84,10 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     crop.width = integer(1, width - crop.x);
     crop.height = integer(1, height - crop.y);
   }
+  // Shrunk by a whole number of pixels, which areas are summed for without weights; by 1 a copy.
+  const shrink = chance(0.15) ? Math.min(integer(1, 4), crop.width, crop.height) : undefined;
+  crop.width -= crop.width % (shrink ?? 1);
+  crop.height -= crop.height % (shrink ?? 1);
   const image = noiseImage(integer(0, 1e6), {
     width,
     height,
@@ -95,10 +99,13 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     matrix: pick(['bt601', 'bt709', 'bt2020'] as const),
     range: pick(['limited', 'full'] as const),
   });
-  const way = pick(['letterbox', 'letterbox', 'stretch', 'none', 'tiles'] as const);
+  const way = shrink !== undefined ? 'stretch' : pick(['letterbox', 'letterbox', 'stretch', 'none', 'tiles'] as const);
   const tile = [integer(2, 60), integer(2, 60)] as const;
-  const [targetWidth, targetHeight] =
-    way === 'none' ? [crop.width, crop.height] : way === 'tiles' ? tile : [integer(1, largest), integer(1, largest)];
+  const size = (): readonly [number, number] => {
+    if (shrink !== undefined || way === 'none') return [crop.width / (shrink ?? 1), crop.height / (shrink ?? 1)];
+    return way === 'tiles' ? tile : [integer(1, largest), integer(1, largest)];
+  };
+  const [targetWidth, targetHeight] = size();
   const triple = (make: () => number): Triple => [make(), make(), make()];
   const plain = chance(0.5);
   const datatype = pick<ElementType>(['FP32', 'FP16', 'FP32', 'FP16', 'UINT8', 'INT8']);
@@ -111,7 +118,7 @@ export function randomCase(random: Random, format: PixelFormat, largest = 150): 
     datatype,
     layout: chance(0.25) ? 'NHWC' : 'NCHW',
     channels: format.startsWith('GRAY') && chance(0.5) ? 1 : 3,
-    interpolation: chance(0.2) ? 'nearest' : 'linear',
+    interpolation: pick(['linear', 'linear', 'linear', 'area', 'area', 'nearest'] as const),
     colorOrder: format.startsWith('GRAY') ? 'RGB' : pick(['RGB', 'BGR'] as const),
     pad: triple(() => integer(0, 255)),
     align: pick(['centre', 'topLeft'] as const),

@@ -2,7 +2,7 @@ import type { FullRecipe } from '../src/gpu/recipe.js';
 import { colorMatrix } from '../src/reference/color-matrix.js';
 import { type PixelFormat, traitsOf } from '../src/reference/formats.js';
 import type { Crop } from '../src/reference/geometry.js';
-import { float16Bits, letterbox, normalise, resize, roundHalfEven } from '../src/reference.js';
+import { float16Bits, type Interpolation, letterbox, normalise, resize, roundHalfEven } from '../src/reference.js';
 
 /** A picture in host memory, in any format that the kernels read. */
 export interface HostImage {
@@ -139,13 +139,24 @@ function nearestDeep(image: Rgb, width: number, height: number): Rgb {
   return { width, height, values };
 }
 
-function resizeRgb(image: Rgb, width: number, height: number, deep: boolean, nearest: boolean): Rgb {
+function resizeRgb(image: Rgb, width: number, height: number, deep: boolean, interpolation: Interpolation): Rgb {
   if (image.width === width && image.height === height) return image;
-  if (deep) return nearest ? nearestDeep(image, width, height) : resizeDeep(image, width, height);
-  const data = Uint8Array.from(image.values);
-  const pixels = { width: image.width, height: image.height, format: 'RGB8', pitch: 3 * image.width, data } as const;
-  const resized = resize(pixels, width, height, nearest ? 'nearest' : 'linear');
-  return { width, height, values: Uint16Array.from(resized.data) };
+  if (deep && interpolation === 'nearest') return nearestDeep(image, width, height);
+  if (deep && interpolation === 'linear') return resizeDeep(image, width, height);
+  const values = deep ? image.values : Uint8Array.from(image.values);
+  const resized = resize(
+    {
+      width: image.width,
+      height: image.height,
+      format: deep ? 'RGB16' : 'RGB8',
+      pitch: 3 * image.width * values.BYTES_PER_ELEMENT,
+      data: new Uint8Array(values.buffer),
+    },
+    width,
+    height,
+    interpolation,
+  ).data;
+  return { width, height, values: deep ? new Uint16Array(resized.buffer) : Uint16Array.from(resized) };
 }
 
 type Elements = Uint32Array | Uint16Array | Uint8Array;
@@ -214,8 +225,7 @@ export function define(image: HostImage, recipe: FullRecipe): Uint8Array {
       stretch: () => whole,
       none: () => whole,
     }[recipe.resize]();
-    const nearest = recipe.interpolation === 'nearest';
-    const picture = resizeRgb(toRgb(image, part), placed.width, placed.height, max > 255, nearest);
+    const picture = resizeRgb(toRgb(image, part), placed.width, placed.height, max > 255, recipe.interpolation);
     fill(recipe, max, picture, placed.left, placed.top, out, i * each);
   }
   return new Uint8Array(out.buffer, 0, out.byteLength);

@@ -2,12 +2,11 @@ import type { Device, DeviceMemory, Module, Stream } from '@zerohop/cuda-native'
 import { checkOneOf, outOfRange } from '../arguments.js';
 import { FORMATS, type PixelFormat, traitsOf } from '../reference/formats.js';
 import { BATCH, type BatchKernel, ImagePlan, SINGLE, type SingleKernel } from './image-plan.js';
+import { entryPoint, type Way } from './layout.js';
 import { type LoadedFrom, loadKernels } from './module-image.js';
 import { isPlain, tableBytes } from './normalisation.js';
 import { ORIENT, Orienter } from './orienter.js';
 import { checkRecipe, type KernelRecipe } from './recipe.js';
-
-const ELEMENT_NAMES = { FP32: 'f32', FP16: 'f16', UINT8: 'u8', INT8: 'u8' } as const;
 
 /**
  * The kernels, loaded on one device. Owns the loaded code; what it enqueues borrows images and tensors until that work
@@ -39,21 +38,22 @@ export class ImageKernels {
   async plan(recipe: KernelRecipe, formats: readonly PixelFormat[]): Promise<ImagePlan> {
     const full = checkRecipe(recipe);
     const single = new Map<string, SingleKernel>();
-    const batch = new Map<string, BatchKernel>();
+    const several = new Map<string, BatchKernel>();
+    const forSeveral = full.interpolation === 'area' ? (['batch', 'area'] as const) : (['batch'] as const);
     for (const format of formats) {
       checkOneOf('format', format, Object.keys(FORMATS) as PixelFormat[]);
-      const { kernel: name } = traitsOf(format);
+      const traits = traitsOf(format);
+      const name = (way: Way) => entryPoint(way, traits, full.datatype);
       if (full.channels === 1 && !format.startsWith('GRAY')) throw outOfRange('3', `channels of ${format}`, 1);
-      const element = ELEMENT_NAMES[full.datatype];
-      if (batch.has(name)) continue;
-      for (const way of ['direct', 'resized']) {
-        single.set(`${way}_${name}`, await this.#module.kernel(`${way}_${name}_${element}`, SINGLE));
+      if (single.has(name('direct'))) continue;
+      for (const way of ['direct', 'resized'] as const) {
+        single.set(name(way), await this.#module.kernel(name(way), SINGLE));
       }
-      batch.set(name, await this.#module.kernel(`batch_${name}_${element}`, BATCH));
+      for (const way of forSeveral) several.set(name(way), await this.#module.kernel(name(way), BATCH));
     }
     const shallow = formats.some((format) => FORMATS[format].max === 255);
     const table = shallow && !isPlain(full, 255) ? await this.#upload(tableBytes(full)) : null;
-    return new ImagePlan(full, { single, batch }, table);
+    return new ImagePlan(full, { single, several }, table);
   }
 
   /**

@@ -4,7 +4,7 @@ import { ELEMENT_BYTES } from '../reference/elements.js';
 import type { Placement } from '../reference/geometry.js';
 import { checkImage, type DeviceImage, type SourceImage } from './device-image.js';
 import { JOB_BYTES, writeJob } from './job.js';
-import { layOut, type Part, partsOf, tileOrigins } from './layout.js';
+import { entryPoint, layOut, type Part, partsOf, tileOrigins, type Way } from './layout.js';
 import type { FullRecipe } from './recipe.js';
 
 /** A job; the image, the tensor and the table. */
@@ -23,10 +23,10 @@ export const BATCH = [
 ] as const;
 export type BatchKernel = Kernel<typeof BATCH>;
 
-/** The entry points of a plan, by the formats' kernel names. */
+/** The entry points of a plan, by their names. */
 export interface PlanKernels {
   readonly single: ReadonlyMap<string, SingleKernel>;
-  readonly batch: ReadonlyMap<string, BatchKernel>;
+  readonly several: ReadonlyMap<string, BatchKernel>;
 }
 
 const MAX_ROWS = 65535;
@@ -34,7 +34,8 @@ const MAX_ROWS = 65535;
 /** Pixels of one thread of a direct kernel: `kGroup` of kernels/elements.cuh. */
 const groupOf = ({ datatype }: FullRecipe): number => (datatype === 'FP32' ? 4 : 8);
 
-const MOST_THREADS = { direct: 384, resized: 640 } as const;
+/** By way. `area` is a loop with many values at hand: fewer threads leave registers for it. */
+const MOST_THREADS = { direct: 384, resized: 640, batch: 640, area: 256 } as const;
 
 /** Where a picture went. */
 export interface Placed {
@@ -58,8 +59,13 @@ export function blockSize(items: number, most: number): number {
   return Math.min(best, Math.ceil(items / 32) * 32);
 }
 
-function kernelFor<K>(kernels: ReadonlyMap<string, K>, name: string, { format }: SourceImage): K {
-  const kernel = kernels.get(name);
+function kernelFor<K>(
+  kernels: ReadonlyMap<string, K>,
+  way: Way,
+  { traits, format }: SourceImage,
+  recipe: FullRecipe,
+): K {
+  const kernel = kernels.get(entryPoint(way, traits, recipe.datatype));
   if (kernel === undefined) throw outOfRange('a format given to plan()', 'image.format', format);
   return kernel;
 }
@@ -98,14 +104,14 @@ export class ImagePlan {
     const origins = tileOrigins(layout.tiles);
     this.#checkOutput(output, origins.length);
     const { way, parts } = partsOf(recipe, source, layout);
-    if (way === 'batch') {
-      this.#launchBatch(stream, parts, output);
+    if (way === 'batch' || way === 'area') {
+      this.#launchSeveral(stream, way, parts, output);
       return { placement: layout.placement, origins };
     }
     const items = way === 'direct' ? Math.ceil(recipe.width / groupOf(recipe)) : recipe.width;
     const block = blockSize(items, MOST_THREADS[way]);
     stream.launch(
-      kernelFor(this.#kernels.single, `${way}_${source.traits.kernel}`, source),
+      kernelFor(this.#kernels.single, way, source, recipe),
       { grid: [Math.ceil(items / block), recipe.height, origins.length], block },
       writeJob(recipe, source, layout),
       source.memory,
@@ -131,7 +137,7 @@ export class ImagePlan {
     for (const { format } of sources) if (format !== first.format) throw outOfRange(first.format, 'format', format);
     const parts = sources.map((source) => ({ source, layout: layOut(recipe, source.crop) }));
     this.#checkOutput(output, images.length);
-    this.#launchBatch(stream, parts, output);
+    this.#launchSeveral(stream, recipe.interpolation === 'area' ? 'area' : 'batch', parts, output);
     return parts.map(({ layout }) => ({ placement: layout.placement, origins: [{ x: 0, y: 0 }] }));
   }
 
@@ -145,12 +151,12 @@ export class ImagePlan {
   }
 
   /** Parts of images of one format, into one tensor behind the other. */
-  #launchBatch(stream: Stream, parts: readonly Part[], output: DeviceMemory): void {
+  #launchSeveral(stream: Stream, way: 'batch' | 'area', parts: readonly Part[], output: DeviceMemory): void {
     const { recipe } = this;
     const elements = recipe.channels * recipe.width * recipe.height;
-    const block = blockSize(recipe.width, MOST_THREADS.resized);
+    const block = blockSize(recipe.width, MOST_THREADS[way]);
     const [{ source: first }] = parts as [Part, ...Part[]];
-    const kernel = kernelFor(this.#kernels.batch, first.traits.kernel, first);
+    const kernel = kernelFor(this.#kernels.several, way, first, recipe);
     // All of them are written before the first is enqueued: one whose memory is closed leaves nothing behind.
     const launches = [];
     for (let from = 0; from < parts.length; from += IN_BATCH) {

@@ -1,4 +1,5 @@
 import { colorMatrix } from '../reference/color-matrix.js';
+import { ELEMENT_BYTES } from '../reference/elements.js';
 import type { SourceImage } from './device-image.js';
 import type { Layout } from './layout.js';
 import { isPlain, scaleFor, valueBits } from './normalisation.js';
@@ -76,6 +77,6 @@ export function writeJob(
   w.i32(matrix.lumaOffset, matrix.luma, matrix.vToRed, matrix.uToGreen, matrix.vToGreen, matrix.uToBlue);
   w.i32(...(traits.red ?? [0, 0]));
   w.f32(...byPlane(recipe.mean), ...byPlane(recipe.std));
-  w.i32(...(recipe.datatype === 'INT8' ? [-128, 127] : [0, 255]));
+  w.i32(recipe.datatype === 'INT8' ? -128 : 0, ELEMENT_BYTES[recipe.datatype]);
   return w.view;
 }

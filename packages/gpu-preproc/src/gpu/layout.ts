@@ -1,5 +1,7 @@
 import { outOfRange } from '../arguments.js';
 import { PreprocError } from '../errors.js';
+import type { ElementType } from '../reference/elements.js';
+import type { FormatTraits } from '../reference/formats.js';
 import { type Crop, letterbox, type Placement } from '../reference/geometry.js';
 import type { SourceImage } from './device-image.js';
 import type { FullRecipe } from './recipe.js';
@@ -81,8 +83,20 @@ export function tileOrigins({ columns, rows, stepX, stepY, lastX, lastY }: TileG
   }));
 }
 
-/** Which kernel makes a tensor: `batch` does what the other two, which are quicker, leave out. */
-export type Way = 'direct' | 'resized' | 'batch';
+/**
+ * Which kernel makes a tensor: `batch` does what the first two, which are quicker, leave out, but for `area`. Those two take
+ * one job, the others several.
+ */
+export type Way = 'direct' | 'resized' | 'batch' | 'area';
+
+const ELEMENT_NAMES = { FP32: 'f32', FP16: 'f16', UINT8: 'u8', INT8: 'u8' } as const;
+
+/** The name of an entry point of kernels/entry.cuh. */
+export function entryPoint(way: Way, { kernel }: FormatTraits, datatype: ElementType): string {
+  return way === 'area' ? `area_${kernel}` : `${way}_${kernel}_${ELEMENT_NAMES[datatype]}`;
+}
+
+const WAYS = { linear: 'resized', nearest: 'batch', area: 'area' } as const;
 
 /** One descriptor's worth of work. */
 export interface Part {
@@ -94,7 +108,7 @@ export interface Part {
 export function partsOf(recipe: FullRecipe, source: SourceImage, layout: Layout): { way: Way; parts: Part[] } {
   if (layout.direct) return { way: 'direct', parts: [{ source, layout }] };
   if (recipe.resize !== 'tiles') {
-    return { way: recipe.interpolation === 'linear' ? 'resized' : 'batch', parts: [{ source, layout }] };
+    return { way: WAYS[recipe.interpolation], parts: [{ source, layout }] };
   }
   const { width, height } = layout.placement;
   const parts = tileOrigins(layout.tiles).map(({ x, y }) => ({

@@ -77,7 +77,7 @@ export function checkRecipe(recipe: KernelRecipe): FullRecipe {
     resize,
     align: checkOneOf('align', recipe.align ?? 'centre', ['centre', 'topLeft']),
     scaleUp: checkBoolean('scaleUp', recipe.scaleUp ?? true),
-    interpolation: checkOneOf('interpolation', recipe.interpolation ?? 'linear', ['linear', 'nearest']),
+    interpolation: checkOneOf('interpolation', recipe.interpolation ?? 'linear', ['linear', 'area', 'nearest']),
     colorOrder: checkOneOf('colorOrder', recipe.colorOrder ?? 'RGB', ['RGB', 'BGR']),
   };
 }

@@ -50,7 +50,10 @@ export function areaRows(rows: RgbRows, job: ResizeJob, sink: RowSink): void {
   const share = Math.fround(1 / pixels);
   const line = new Float32Array(3 * width);
   const sums = new Float32Array(3 * width);
-  const out = rows.data instanceof Uint16Array ? new Uint16Array(3 * width) : new Uint8Array(3 * width);
+  const deep = rows.data instanceof Uint16Array;
+  const out = deep ? new Uint16Array(3 * width) : new Uint8Array(3 * width);
+  // The rounded weights of a cell may add up to more than 1.
+  const max = deep ? 65535 : 255;
   for (let y = job.first; y < job.end; y++) {
     sums.fill(0);
     const first = lines.from[y] as number;
@@ -62,7 +65,7 @@ export function areaRows(rows: RgbRows, job: ResizeJob, sink: RowSink): void {
     }
     for (let i = 0; i < out.length; i++) {
       const sum = sums[i] as number;
-      out[i] = two ? (sum + 2) >> 2 : roundHalfEven(whole ? Math.fround(sum * share) : sum);
+      out[i] = two ? (sum + 2) >> 2 : Math.min(roundHalfEven(whole ? Math.fround(sum * share) : sum), max);
     }
     sink(y, out, 0);
   }

@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "../../kernels/write.cuh"
+#include "../../kernels/area.cuh"
 #include "footprints.h"
 
 namespace zerohop {
@@ -18,6 +18,7 @@ struct Entry {
   int pixels;
   // Takes ImageJobs, of which z is the index, instead of one job, of which z is the tile.
   bool batch;
+  // 0: as the job says.
   int element_bytes;
   Footprint (*reads)(const ImageJob&, const uint8_t*);
 };
@@ -27,6 +28,11 @@ using Entries = std::map<std::string, Entry>;
 template <class Source, class Element, bool General>
 void write_one(const ImageJob& job, const uint8_t* source, void* output, const void* table, int x, int y, int) {
   write_resized<Source, Element, General>(job, source, output, table, x, y);
+}
+
+template <class Source>
+void write_mean(const ImageJob& job, const uint8_t* source, void* output, const void* table, int x, int y, int) {
+  write_area<Source>(job, source, output, table, x, y);
 }
 
 template <class Source, class Element>
@@ -43,6 +49,12 @@ void add_all(Entries& entries, const std::string& name) {
   add_element<Source, Float32>(entries, name + "_f32");
   add_element<Source, Float16>(entries, name + "_f16");
   add_element<Source, Byte>(entries, name + "_u8");
+  entries["area_" + name] = {write_mean<Source>, 1, true, 0, Reads<Source>::of};
+}
+
+/** Bytes of one element of the tensor that a launch makes. */
+inline int element_bytes(const Entry& entry, const ImageJob& job) {
+  return entry.element_bytes != 0 ? entry.element_bytes : job.element_bytes;
 }
 
 inline const Entries& all_entries() {

@@ -1,64 +1,86 @@
-// Runs the kernels' code on the host: for each launch on stdin (a line with the entry point, the tensor's width and
-// height, the tiles or the jobs, and the bytes of source, output and table; then the job, in a batch the jobs, source,
-// output as it was, table) the output on stdout. `divide D` instead checks all values of a divisor and prints how many
-// are not those of a division, in fp32 and, for bytes, in fp16.
+// Runs the kernels' code on the host: for each launch on stdin (a line with the entry point; the tensor's width and
+// height; the tiles or the jobs; the bytes of source, output and table; and how far the image's memory and the tensor's are
+// from a multiple of 16. Then the job, in a batch the jobs, the source and the table) the output on stdout. A kernel has
+// only those words of the source that hold a byte of what its job reads, and nothing around output and table.
+// `divide D` instead checks all values of a divisor and prints how many are not those of a division, in fp32 and, for
+// bytes, in fp16.
 #include <cstdio>
+#include <cstring>
 #include <iostream>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "../../kernels/write.cuh"
+#include "exact_memory.h"
+#include "kernel_entries.h"
 
 namespace {
 
 using namespace zerohop;
-using Write = void (*)(const ImageJob&, const uint8_t*, void*, const void*, int, int, int);
 
-struct Entry {
-  Write write;
-  int pixels;
-  bool batch;
+void read_exactly(void* to, size_t bytes) {
+  std::cin.read(static_cast<char*>(to), static_cast<std::streamsize>(bytes));
+}
+
+struct Numbers {
+  int width, height, tiles;
+  size_t source_bytes, output_bytes, table_bytes, source_phase, output_phase;
 };
 
-template <class Source, class Element, bool General>
-void write_one(const ImageJob& job, const uint8_t* source, void* output, const void* table, int x, int y, int) {
-  write_resized<Source, Element, General>(job, source, output, table, x, y);
+/** The bytes that all jobs read of a source. */
+Footprint reads_of(const Entry& entry, const std::vector<ImageJob>& jobs, const uint8_t* source) {
+  Footprint all = entry.reads(jobs[0], source);
+  for (const ImageJob& job : jobs) {
+    const Footprint one = entry.reads(job, source);
+    all = {std::min(all.start, one.start), std::max(all.end, one.end)};
+  }
+  return all;
 }
 
-template <class Source, class Element>
-void add(std::map<std::string, Entry>& entries, const std::string& name) {
-  entries["resized_" + name] = {write_one<Source, Element, false>, 1, false};
-  entries["direct_" + name] = {write_direct<Source, Element>, Element::kGroup, false};
-  entries["batch_" + name] = {write_one<Source, Element, true>, 1, true};
+/** Whether the jobs write the tensor from its first to its last element. */
+bool fill_it(const Entry& entry, const std::vector<ImageJob>& jobs, const Numbers& n) {
+  Elements all = written(jobs[0], n.height, entry.batch ? 1 : n.tiles);
+  for (const ImageJob& job : jobs) all.end = std::max(all.end, written(job, n.height, entry.batch ? 1 : n.tiles).end);
+  return all.start == 0 && all.end * element_bytes(entry, jobs[0]) == static_cast<int64_t>(n.output_bytes);
 }
 
-template <class Source>
-void add_all(std::map<std::string, Entry>& entries, const std::string& name) {
-  add<Source, Float32>(entries, name + "_f32");
-  add<Source, Float16>(entries, name + "_f16");
-  add<Source, Byte>(entries, name + "_u8");
-}
+void launch(const Entry& entry) {
+  Numbers n;
+  std::cin >> n.width >> n.height >> n.tiles >> n.source_bytes >> n.output_bytes >> n.table_bytes >> n.source_phase >>
+      n.output_phase;
+  std::cin.get();
+  std::vector<ImageJob> jobs(entry.batch ? n.tiles : 1);
+  read_exactly(jobs.data(), jobs.size() * sizeof(ImageJob));
+  std::vector<uint8_t> image(n.source_bytes);
+  read_exactly(image.data(), image.size());
+  if (!fill_it(entry, jobs, n)) {
+    std::fprintf(stderr, "the jobs do not write the whole tensor, or more\n");
+    std::exit(1);
+  }
 
-std::map<std::string, Entry> all_entries() {
-  std::map<std::string, Entry> entries;
-  add_all<Rgb8>(entries, "rgb8");
-  add_all<Rgba8>(entries, "rgba8");
-  add_all<Gray8>(entries, "gray8");
-  add_all<Planar8>(entries, "planar8");
-  add_all<Nv12>(entries, "nv12");
-  add_all<Bayer<uint8_t>>(entries, "bayer8");
-  add_all<Bayer<uint16_t>>(entries, "bayer16");
-  add_all<Deep<1>>(entries, "gray16");
-  add_all<Deep<3>>(entries, "rgb16");
-  return entries;
-}
+  const Footprint used = reads_of(entry, jobs, image.data());
+  const size_t first = used.start - image.data();
+  const size_t phase = (n.source_phase + first) % 16;
+  const size_t before = phase % 4;
+  const size_t words = (before + (used.end - used.start) + 3) / 4;
+  const ExactMemory source(4 * words, phase - before);
+  std::memset(source.data(), 0x5a, 4 * words);
+  std::memcpy(source.data() + before, used.start, used.end - used.start);
+  const ExactMemory output(n.output_bytes, n.output_phase);
+  std::memset(output.data(), 0xc3, n.output_bytes);
+  const ExactMemory table(n.table_bytes, 0);
+  read_exactly(table.data(), n.table_bytes);
 
-/** Bytes at an address that is a multiple of 16, as the device's allocations are. */
-std::vector<uint64_t> read_bytes(size_t count) {
-  std::vector<uint64_t> bytes(count / 8 + 2);
-  std::cin.read(reinterpret_cast<char*>(bytes.data()), static_cast<std::streamsize>(count));
-  return bytes;
+  // Where the image's memory would begin.
+  const uint8_t* origin = source.data() + before - first;
+  for (int z = 0; z < n.tiles; z++) {
+    for (int y = 0; y < n.height; y++) {
+      for (int x = 0; x < n.width; x += entry.pixels) {
+        entry.write(jobs[entry.batch ? z : 0], origin, output.data(), n.table_bytes == 0 ? nullptr : table.data(), x, y,
+                    z);
+      }
+    }
+  }
+  std::fwrite(output.data(), 1, n.output_bytes, stdout);
 }
 
 void check_division(int divisor) {
@@ -77,34 +99,15 @@ void check_division(int divisor) {
 }  // namespace
 
 int main() {
-  const std::map<std::string, Entry> entries = all_entries();
   std::string name;
   while (std::cin >> name) {
     if (name == "divide") {
       int divisor;
       std::cin >> divisor;
       check_division(divisor);
-      continue;
+    } else {
+      launch(all_entries().at(name));
     }
-    int width, height, tiles;
-    size_t source_bytes, output_bytes, table_bytes;
-    std::cin >> width >> height >> tiles >> source_bytes >> output_bytes >> table_bytes;
-    std::cin.get();
-    const Entry& entry = entries.at(name);
-    std::vector<ImageJob> jobs(entry.batch ? tiles : 1);
-    std::cin.read(reinterpret_cast<char*>(jobs.data()), static_cast<std::streamsize>(jobs.size() * sizeof(ImageJob)));
-    const std::vector<uint64_t> source = read_bytes(source_bytes);
-    std::vector<uint64_t> output = read_bytes(output_bytes);
-    const std::vector<uint64_t> table = read_bytes(table_bytes);
-    for (int tile = 0; tile < tiles; tile++) {
-      for (int y = 0; y < height; y++) {
-        for (int x = 0; x < width; x += entry.pixels) {
-          entry.write(jobs[entry.batch ? tile : 0], reinterpret_cast<const uint8_t*>(source.data()), output.data(),
-                      table_bytes == 0 ? nullptr : table.data(), x, y, tile);
-        }
-      }
-    }
-    std::fwrite(output.data(), 1, output_bytes, stdout);
   }
   return 0;
 }

@@ -4,6 +4,7 @@ import { describeTier, peersPython, seeded } from '@zerohop/test-support';
 import { expect, test } from 'vitest';
 import { checkRecipe } from '../../src/gpu/recipe.js';
 import { traitsOf } from '../../src/reference/formats.js';
+import { type Interpolation, type PixelFormat, resize } from '../../src/reference.js';
 import { FORMAT_NAMES, noiseImage } from '../kernel-cases.js';
 import { define, type HostImage } from '../kernel-definition.js';
 
@@ -11,57 +12,97 @@ interface Case {
   readonly image: HostImage;
   readonly toWidth: number;
   readonly toHeight: number;
+  readonly interpolation: Interpolation;
 }
 
-function oracle(cases: readonly Case[]): Buffer[] {
+/** Interleaved RGB samples in bytes. */
+type Converter = (one: Case) => Uint8Array;
+
+const byReference: Converter = ({ image, toWidth, toHeight, interpolation }) =>
+  resize({ ...image, data: image.data.subarray(image.byteOffset) }, toWidth, toHeight, interpolation).data;
+
+/** As the kernels are defined: bytes, or values of 16 bits out of floats that are not scaled. */
+const byDefinition: Converter = ({ image, toWidth: width, toHeight: height, interpolation }) => {
+  const common = { width, height, interpolation, resize: 'stretch', layout: 'NHWC' } as const;
+  if (traitsOf(image.format).max === 255) return define(image, checkRecipe({ ...common, datatype: 'UINT8' }));
+  const values = define(image, checkRecipe({ ...common, datatype: 'FP32', scale: 1 }));
+  return new Uint8Array(Uint16Array.from(new Float32Array(values.buffer)).buffer);
+};
+
+function oracle(cases: readonly Case[]): Uint8Array[] {
   const script = fileURLToPath(new URL('sources_oracle.py', import.meta.url));
-  const input = cases.map(({ image: { width, height, format, data }, toWidth, toHeight }) => {
-    const pixels = (width * height * traitsOf(format).bytes * (format === 'NV12' ? 3 : 2)) / 2;
-    return { width, height, format, toWidth, toHeight, data: Buffer.from(data.subarray(0, pixels)).toString('base64') };
+  const input = cases.map(({ image: { data, ...shape }, ...to }) => {
+    return { ...shape, ...to, data: Buffer.from(data).toString('base64') };
   });
   const run = spawnSync(peersPython(), [script], {
     input: JSON.stringify(input),
     encoding: 'utf8',
-    maxBuffer: 2 ** 26,
+    maxBuffer: 2 ** 28,
   });
   if (run.status !== 0) throw new Error(`sources_oracle.py failed: ${run.stderr}`);
-  return (JSON.parse(run.stdout) as string[]).map((text) => Buffer.from(text, 'base64'));
+  return (JSON.parse(run.stdout) as string[]).map((text) => Uint8Array.from(Buffer.from(text, 'base64')));
 }
 
-/** Interleaved RGB as the definition gives it: bytes, or values of 16 bits. */
-function defined({ image, toWidth: width, toHeight: height }: Case): Uint8Array {
-  const common = { width, height, resize: 'stretch', layout: 'NHWC' } as const;
-  if (traitsOf(image.format).max === 255) return define(image, checkRecipe({ ...common, datatype: 'UINT8' }));
-  const values = define(image, checkRecipe({ ...common, datatype: 'FP32', scale: 1 }));
-  return new Uint8Array(Uint16Array.from(new Float32Array(values.buffer)).buffer);
+/** How far the samples are apart at most, from the oracle's to those of each converter. */
+function furthest(cases: readonly Case[], converters: readonly Converter[]): number {
+  let most = 0;
+  for (const [i, bytes] of oracle(cases).entries()) {
+    const one = cases[i] as Case;
+    const deep = traitsOf(one.image.format).max > 255;
+    const samples = (data: Uint8Array) => (deep ? new Uint16Array(data.buffer) : Uint16Array.from(data));
+    const theirs = samples(bytes);
+    for (const convert of converters) {
+      const ours = convert(one).slice();
+      expect(ours.byteLength).toBe(bytes.byteLength);
+      most = samples(ours).reduce((all, value, at) => Math.max(all, Math.abs(value - (theirs[at] as number))), most);
+    }
+  }
+  return most;
 }
 
-describeTier('host', 'the definition of what kernels read, and OpenCV', () => {
-  const ofCamera = FORMAT_NAMES.filter((format) => format === 'NV12' || format.startsWith('BAYER'));
-
-  test.each(ofCamera)('%s: byte for byte', (format) => {
-    const { next } = seeded(7 + FORMAT_NAMES.indexOf(format));
-    const side = () => 4 + 2 * Math.floor(next() * 60) + (format === 'NV12' ? 0 : Math.floor(next() * 2));
-    const cases = Array.from({ length: 20 }, (_, seed): Case => {
-      const [width, height] = [side(), side()];
-      return { image: noiseImage(seed, { width, height, format }), toWidth: width, toHeight: height };
-    });
-    const differing = oracle(cases).filter((bytes, i) => !bytes.equals(defined(cases[i] as Case)));
-    expect(differing).toEqual([]);
+/** Random sizes, gaps between rows and planes, and offsets; one in three shrinks by whole numbers. */
+function randomCases(format: PixelFormat, interpolation: Interpolation | 'none', count: number): Case[] {
+  const { next, integer } = seeded(count + FORMAT_NAMES.indexOf(format));
+  const { bytes, max } = traitsOf(format);
+  const sample = max > 255 ? 2 : 1;
+  const even = format === 'NV12' ? 2 : 1;
+  return Array.from({ length: count }, (_, seed) => {
+    const [toWidth, toHeight] = [integer(1, 70), integer(1, 70)];
+    const whole = next() < 0.33;
+    const side = (to: number) => even * Math.max(3, whole ? to * integer(1, 3) : integer(3, 100));
+    const [width, height] = [side(toWidth), side(toHeight)];
+    const pitch = width * bytes + sample * integer(0, 5);
+    const planePitch = pitch * height + integer(0, 5);
+    const image = noiseImage(seed, { width, height, format, pitch, planePitch, byteOffset: sample * integer(0, 3) });
+    if (interpolation === 'none') return { image, toWidth: width, toHeight: height, interpolation: 'linear' };
+    return { image, toWidth, toHeight, interpolation };
   });
+}
 
-  test.each(['GRAY16', 'RGB16'] as const)('%s resized: within one of 65,535 levels', (format) => {
-    const { next } = seeded(format.length);
-    const side = () => 1 + Math.floor(next() * 120);
-    const cases = Array.from({ length: 40 }, (_, seed): Case => {
-      const [width, height, toWidth, toHeight] = [side(), side(), side(), side()];
-      return { image: noiseImage(seed, { width, height, format }), toWidth, toHeight };
+const BOTH = [byReference, byDefinition];
+
+describeTier(
+  'host',
+  'sources as numpy and OpenCV read them',
+  () => {
+    const exact = (format: PixelFormat) => [...randomCases(format, 'none', 20), ...randomCases(format, 'nearest', 15)];
+    const shallow = FORMAT_NAMES.filter((format) => traitsOf(format).max === 255);
+
+    test.each(shallow)('%s, converted and resized: byte for byte', (format) => {
+      expect(furthest([...exact(format), ...randomCases(format, 'linear', 25)], BOTH)).toBe(0);
     });
-    const furthest = oracle(cases).map((bytes, i) => {
-      const ours = new Uint16Array(defined(cases[i] as Case).buffer);
-      expect(2 * ours.length).toBe(bytes.byteLength);
-      return ours.reduce((most, value, at) => Math.max(most, Math.abs(value - bytes.readUInt16LE(2 * at))), 0);
+
+    test.each(FORMAT_NAMES.filter((format) => !shallow.includes(format)))(
+      '%s: equal at its own size and by nearest, within one level resized',
+      (format) => {
+        expect(furthest(exact(format), BOTH)).toBe(0);
+        expect(furthest(randomCases(format, 'linear', 40), BOTH)).toBeLessThanOrEqual(1);
+      },
+    );
+
+    test.each<PixelFormat>(['RGB8', 'GRAY8', 'RGB16', 'GRAY16'])('%s by area: within one level', (format) => {
+      expect(furthest(randomCases(format, 'area', 120), [byReference])).toBeLessThanOrEqual(1);
     });
-    expect(Math.max(...furthest)).toBe(1);
-  });
-});
+  },
+  { needs: ['peers'] },
+);

@@ -2,10 +2,9 @@ import { Device, type DeviceMemory, type Stream } from '@zerohop/cuda-native';
 import { seeded } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ImageKernels } from '../../src/gpu.js';
-import { imageToTensor, orient } from '../../src/reference.js';
+import { imageToTensor } from '../../src/reference.js';
 import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
-import { orientCases } from '../orient-cases.js';
 import { usedBytes } from '../used-bytes.js';
 
 const CANARY = 0xc3;
@@ -97,38 +96,6 @@ export function kernelSuite({ cases, largest, replays }: KernelSuite): void {
     const tensor = await download(output);
     await closed;
     expect(tensor.equals(Buffer.concat(expected))).toBe(true);
-  });
-
-  test('turns pictures of every orientation upright, byte for byte, and nothing behind is touched', async () => {
-    const orienter = await kernels.orienter();
-    for (const { data, byteOffset, orientation, ...shape } of orientCases()) {
-      const expected = orient({ ...shape, data: data.subarray(byteOffset) }, orientation);
-      const { byteLength } = expected.data;
-      await using source = await device.alloc(data.byteLength);
-      await using upright = await device.alloc(byteLength + GUARD);
-      await stream.copyToDevice(source, data);
-      stream.fill(upright, CANARY);
-      const size = orienter.enqueue(stream, { ...shape, byteOffset, memory: source }, orientation, upright);
-      expect(size).toEqual({ width: expected.width, height: expected.height });
-      const bytes = new Uint8Array(upright.byteLength);
-      await stream.copyToHost(bytes, upright);
-      const rest = bytes.subarray(byteLength);
-      expect({
-        orientation,
-        ...shape,
-        equal: Buffer.compare(bytes.subarray(0, byteLength), expected.data),
-        intact: rest.every((byte) => byte === CANARY),
-      }).toEqual({ orientation, ...shape, equal: 0, intact: true });
-    }
-  });
-
-  test('an orienter refuses a destination that is too small, and one in the picture', async () => {
-    const orienter = await kernels.orienter();
-    await using memory = await device.alloc(3 * 64 * 64);
-    await using small = await device.alloc(3 * 64 * 64 - 1);
-    const image = { memory: memory.slice(0, 3 * 32 * 64), width: 32, height: 64 };
-    expect(() => orienter.enqueue(stream, { memory, width: 64, height: 64 }, 6, small)).toThrow(/at least 12288 bytes/);
-    expect(() => orienter.enqueue(stream, image, 6, memory.slice(3 * 16 * 64, 3 * 32 * 64))).toThrow(/apart/);
   });
 
   test.each([

@@ -59,8 +59,8 @@ void single_ranges(const Launch* launch, const Uses* uses) {
   const Entry& entry = entry_of(*launch);
   const auto& [job, source, output, table] = arguments_of<Single>(*launch);
   add(*uses, entry.reads(job, source));
-  add_output(*uses, output, written(job, launch->grid[1], launch->grid[2]), entry.element_bytes);
-  add_table(*uses, job, table, entry.element_bytes);
+  add_output(*uses, output, written(job, launch->grid[1], launch->grid[2]), element_bytes(entry, job));
+  add_table(*uses, job, table, element_bytes(entry, job));
 }
 
 void batch_ranges(const Launch* launch, const Uses* uses) {
@@ -72,8 +72,9 @@ void batch_ranges(const Launch* launch, const Uses* uses) {
     const Elements one = written(batch.jobs[i], launch->grid[1], 1);
     all = {std::min(all.start, one.start), std::max(all.end, one.end)};
   }
-  add_output(*uses, output, all, entry.element_bytes);
-  add_table(*uses, batch.jobs[0], table, entry.element_bytes);
+  const int bytes = element_bytes(entry, batch.jobs[0]);
+  add_output(*uses, output, all, bytes);
+  add_table(*uses, batch.jobs[0], table, bytes);
 }
 
 /** The threads of one z, row by row. */
@@ -115,7 +116,6 @@ ImageKernel image_kernel(const std::string& name, const Entry& entry) {
   return kernel;
 }
 
-/** The arguments of orient_rgb8. */
 struct Orient {
   OrientJob job;
   const uint8_t* source;
@@ -125,33 +125,35 @@ struct Orient {
 void orient_ranges(const Launch* launch, const Uses* uses) {
   const auto& [job, source, output] = arguments_of<Orient>(*launch);
   const uint8_t* first = source + job.source_offset;
-  add(*uses, {first, first + static_cast<int64_t>(job.stored_height - 1) * job.pitch + 3 * job.stored_width});
+  const int64_t rows = job.stored_height - 1, width = job.stored_width;
+  add(*uses, {first, first + rows * job.pitch + 3 * width});
   add(*uses, {output, output + 3 * static_cast<int64_t>(job.width) * job.height});
 }
 
-/** The threads of a block up to its barrier, then all of them from there. */
+/** Block by block, all threads up to the barrier first. */
 int run_orient(const Launch* launch) {
   const auto& [job, source, output] = arguments_of<Orient>(*launch);
-  const int threads = launch->block[0] * launch->block[1];
-  for (unsigned block = 0; block < launch->grid[0] * launch->grid[1]; block++) {
-    const int left = block % launch->grid[0] * kTile;
-    const int top = block / launch->grid[0] * kTile;
+  const unsigned* block = launch->block;
+  for (unsigned i = 0; i < launch->grid[0] * launch->grid[1]; i++) {
+    const int left = i % launch->grid[0] * kTile, top = i / launch->grid[0] * kTile;
     OrientTile tile;
-    for (int i = 0; i < threads; i++) load_tile(job, source, tile, left, top, i % kTile, i / kTile);
-    for (int i = 0; i < threads; i++) store_tile(job, output, tile, left, top, i % kTile, i / kTile);
+    for (unsigned t = 0; t < block[0] * block[1]; t++) {
+      load_tile(job, source, tile, left, top, t % block[0], t / block[0]);
+    }
+    for (unsigned t = 0; t < block[0] * block[1]; t++) {
+      store_tile(job, output, tile, left, top, t % block[0], t / block[0]);
+    }
   }
   return 0;
 }
 
-constexpr Kernel kOrient = {"orient_rgb8",
-                            3,
-                            {{0, sizeof(OrientJob)}, {sizeof(OrientJob), 8}, {sizeof(OrientJob) + 8, 8}},
-                            orient_ranges,
-                            run_orient};
-
 int nothing(const Launch*) { return 0; }
 
-constexpr Kernel kEmpty = {"empty", 0, {}, nullptr, nothing};
+/** Those that take no image job. */
+constexpr Kernel kOthers[] = {
+    {"empty", 0, {}, nullptr, nothing},
+    {"orient_rgb8", 3, {{0, sizeof(OrientJob)}, {40, 8}, {48, 8}}, orient_ranges, run_orient},
+};
 
 }  // namespace
 
@@ -161,8 +163,8 @@ extern "C" __attribute__((visibility("default"))) const Kernel* fakeKernel(const
     for (const auto& [key, entry] : all_entries()) made[key] = image_kernel(key, entry);
     return made;
   }();
-  for (const Kernel* kernel : {&kEmpty, &kOrient}) {
-    if (std::strcmp(name, kernel->name) == 0) return kernel;
+  for (const Kernel& kernel : kOthers) {
+    if (std::strcmp(name, kernel.name) == 0) return &kernel;
   }
   const auto found = kernels.find(name);
   return found == kernels.end() ? nullptr : &found->second;

@@ -1,7 +1,7 @@
 import { seeded } from '@zerohop/test-support';
 import { expect, test } from 'vitest';
 import { traitsOf } from '../../src/reference/formats.js';
-import { imageToTensor, type Pixels, tensorBits } from '../../src/reference.js';
+import { imageToTensor, type Pixels, resize, tensorBits } from '../../src/reference.js';
 import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 
@@ -50,6 +50,18 @@ test('bands of rows give the bytes of the whole, also across tiles, and touch no
     );
   });
   expect(wrong.map(({ name }) => name)).toEqual([]);
+});
+
+test("an area's mean of white 16-bit samples is white, also where the weights add up to more than 1", () => {
+  const image = {
+    width: 1175,
+    height: 1,
+    format: 'GRAY16',
+    pitch: 2350,
+    data: new Uint8Array(2350).fill(255),
+  } as const;
+  const { data } = resize(image, 2, 1, 'area');
+  expect(data.every((byte) => byte === 255)).toBe(true);
 });
 
 test('16-bit samples at an odd address are read as those at an even one', () => {
