@@ -3,7 +3,7 @@ import { describeTier, seeded } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ImageKernels } from '../../src/gpu.js';
 import { imageToTensor, orient } from '../../src/reference.js';
-import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
+import { byReference, FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 import { orientCases } from '../orient-cases.js';
 
@@ -47,44 +47,53 @@ describeTier('gpu', 'kernels', () => {
       const expected = define(one.image, one.recipe);
       const element = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 }[one.recipe.datatype];
       const { tensor, intact } = await run(one, expected.byteLength, element * Math.floor(random() * 8));
-      expect({ name: one.name, equal: Buffer.compare(tensor, expected) === 0, intact }).toEqual({
+      expect({
+        name: one.name,
+        equal: Buffer.compare(tensor, expected) === 0,
+        reference: Buffer.compare(tensor, byReference(one)),
+        intact,
+      }).toEqual({
         name: one.name,
         equal: true,
+        reference: 0,
         intact: true,
       });
     }
   });
 
-  test.each(['RGB8', 'NV12', 'GRAY16'] as const)(
-    '%s: eleven images of different sizes into one tensor',
-    async (format) => {
-      const { next } = seeded(7);
-      const recipe = { width: 96, height: 64, datatype: 'FP16', mean: [0.1, 0.2, 0.3] } as const;
-      const images = Array.from({ length: 11 }, (_, i) =>
-        noiseImage(i, { format, width: 2 + 2 * Math.floor(next() * 80), height: 2 + 2 * Math.floor(next() * 80) }),
-      );
-      await using plan = await kernels.plan(recipe, [format]);
-      const expected = images.map((image) => define(image, plan.recipe));
-      await using output = await device.alloc(11 * 3 * 96 * 64 * 2);
-      const sources: DeviceMemory[] = [];
-      for (const { data } of images) {
-        const memory = await device.alloc(data.byteLength);
-        await stream.copyToDevice(memory, data);
-        sources.push(memory);
-      }
-      plan.enqueueBatch(
-        stream,
-        images.map(({ data: _, ...shape }, i) => ({ ...shape, memory: sources[i] as DeviceMemory })),
-        output,
-      );
-      // Closed at once: the launches hold them.
-      const closed = Promise.all(sources.map((memory) => memory.close()));
-      const bytes = new Uint8Array(output.byteLength);
-      await stream.copyToHost(bytes, output);
-      await closed;
-      expect(Buffer.from(bytes.buffer).equals(Buffer.concat(expected))).toBe(true);
-    },
-  );
+  test.each([
+    ['RGB8', 'linear'],
+    ['NV12', 'linear'],
+    ['GRAY16', 'linear'],
+    ['RGB8', 'area'],
+    ['BAYER_RG12', 'area'],
+  ] as const)('%s: eleven images of different sizes into one tensor, %s', async (format, interpolation) => {
+    const { next } = seeded(7);
+    const recipe = { width: 96, height: 64, datatype: 'FP16', mean: [0.1, 0.2, 0.3], interpolation } as const;
+    const images = Array.from({ length: 11 }, (_, i) =>
+      noiseImage(i, { format, width: 4 + 2 * Math.floor(next() * 80), height: 4 + 2 * Math.floor(next() * 80) }),
+    );
+    await using plan = await kernels.plan(recipe, [format]);
+    const expected = images.map((image) => define(image, plan.recipe));
+    await using output = await device.alloc(11 * 3 * 96 * 64 * 2);
+    const sources: DeviceMemory[] = [];
+    for (const { data } of images) {
+      const memory = await device.alloc(data.byteLength);
+      await stream.copyToDevice(memory, data);
+      sources.push(memory);
+    }
+    plan.enqueueBatch(
+      stream,
+      images.map(({ data: _, ...shape }, i) => ({ ...shape, memory: sources[i] as DeviceMemory })),
+      output,
+    );
+    // Closed at once: the launches hold them.
+    const closed = Promise.all(sources.map((memory) => memory.close()));
+    const bytes = new Uint8Array(output.byteLength);
+    await stream.copyToHost(bytes, output);
+    await closed;
+    expect(Buffer.from(bytes.buffer).equals(Buffer.concat(expected))).toBe(true);
+  });
 
   test('turns pictures of every orientation upright, byte for byte, and nothing behind is touched', async () => {
     const orienter = await kernels.orienter();
@@ -133,6 +142,25 @@ describeTier('gpu', 'kernels', () => {
     await using plan = await kernels.plan(recipe, [format]);
     const { tensor, intact } = await run({ name: '', image, recipe: plan.recipe }, expected.byteLength, 0);
     expect([Buffer.compare(tensor, new Uint8Array(expected.buffer)), intact]).toEqual([0, true]);
+  });
+
+  test('closed kernels and plans refuse work with ERR_DISPOSED', async () => {
+    const closed = await ImageKernels.open(device);
+    const plan = await closed.plan({ width: 8, height: 8, mean: [1, 1, 1] }, ['RGB8']);
+    await using memory = await device.alloc(3 * 8 * 8);
+    await using output = await device.alloc(3 * 8 * 8 * 4);
+    const image = { memory, width: 8, height: 8, format: 'RGB8' } as const;
+    expect([closed.closed, plan.closed]).toEqual([false, false]);
+    await plan.close();
+    await closed.close();
+    await closed.close();
+    expect([closed.closed, plan.closed]).toEqual([true, true]);
+    const disposed = expect.objectContaining({ code: 'ERR_DISPOSED' });
+    expect(() => plan.enqueue(stream, image, output)).toThrow(disposed);
+    expect(() => plan.enqueueBatch(stream, [image], output)).toThrow(disposed);
+    await expect(closed.plan({ width: 8, height: 8 }, ['RGB8'])).rejects.toThrow(disposed);
+    await expect(closed.orienter()).rejects.toThrow(disposed);
+    await expect(closed.emptyLaunch(stream)).rejects.toThrow(disposed);
   });
 
   test('a thousand replays of a captured launch give the same bytes', async () => {
