@@ -12,6 +12,8 @@ export type PreprocErrorCode =
   | 'ERR_IMAGE_SIZE'
   /** A tensor or block of another shape, datatype or size than is written here. */
   | 'ERR_TENSOR_MISMATCH'
+  /** The file with the kernels' code is not in the package. */
+  | 'ERR_KERNELS_MISSING'
   /** Used after `close()`. */
   | 'ERR_DISPOSED';
 

@@ -4,7 +4,7 @@ export { ImageKernels } from './gpu/image-kernels.js';
 export type { ImagePlan, Placed } from './gpu/image-plan.js';
 export type { LoadedFrom } from './gpu/module-image.js';
 export type { Orienter, StoredImage } from './gpu/orienter.js';
-export type { KernelRecipe } from './gpu/recipe.js';
+export type { FullRecipe, KernelRecipe } from './gpu/recipe.js';
 export type { ElementType } from './reference/elements.js';
 export type { PixelFormat } from './reference/formats.js';
 export type { Crop } from './reference/geometry.js';

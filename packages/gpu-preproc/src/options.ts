@@ -1,6 +1,7 @@
 import type { Device } from '@zerohop/cuda-native';
 import type { TensorSpec } from '@zerohop/cuda-native/tensor';
-import { checkBoolean, checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from './arguments.js';
+import { checkBoolean, checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
+import { checkLetterbox, checkOverlap, checkValues } from './checks.js';
 import { type DecodeSettings, readDecodeSettings } from './decode/settings.js';
 import type { LetterboxOptions, ResizeMode } from './reference/geometry.js';
 import type { Interpolation } from './reference/resize.js';
@@ -94,39 +95,18 @@ function readTiles(tiles: TileOptions, target: Target): Resizing {
     const size = checkPositiveInteger(`resize.tiles.${side}`, tiles[side]);
     if (size !== target[side]) throw outOfRange(`${target[side]}, the target's ${side}`, `resize.tiles.${side}`, size);
   }
-  const overlap = tiles.overlap ?? 0;
-  const most = Math.min(target.width, target.height) - 1;
-  if (typeof overlap !== 'number') throw wrongType('integer', 'resize.tiles.overlap', overlap);
-  if (!Number.isInteger(overlap) || overlap < 0 || overlap > most) {
-    throw outOfRange(`integer from 0 to ${most}`, 'resize.tiles.overlap', overlap);
-  }
-  return { resize: 'tiles', overlap };
+  return { resize: 'tiles', overlap: checkOverlap('resize.tiles.overlap', tiles.overlap ?? 0, target) };
 }
 
 function readResize(resize: NonNullable<PreprocessorOptions['resize']>, target: Target): Resizing {
   if (typeof resize === 'object' && resize !== null) {
     if ('tiles' in resize && typeof resize.tiles === 'object') return readTiles(resize.tiles, target);
     if ('letterbox' in resize && typeof resize.letterbox === 'object') {
-      const { align = 'centre', scaleUp = true } = resize.letterbox;
-      return {
-        resize: 'letterbox',
-        align: checkOneOf('resize.letterbox.align', align, ['centre', 'topLeft']),
-        scaleUp: checkBoolean('resize.letterbox.scaleUp', scaleUp),
-      };
+      return { resize: 'letterbox', ...checkLetterbox(resize.letterbox, 'resize.letterbox.') };
     }
   }
   return { resize: checkOneOf('resize', resize, ['letterbox', 'stretch', 'none']) };
 }
-
-function readScale(scale: number | undefined): number | undefined {
-  if (scale === undefined) return undefined;
-  if (typeof scale !== 'number') throw wrongType('finite number', 'scale', scale);
-  if (!Number.isFinite(scale)) throw outOfRange('finite number', 'scale', scale);
-  return scale;
-}
-
-const isByte = (v: number): boolean => Number.isInteger(v) && v >= 0 && v <= 255;
-const isPositive = (v: number): boolean => Number.isFinite(v) && Math.fround(v) > 0;
 
 /** Checks what was given to `Preprocessor.create`. */
 export function readOptions(options: PreprocessorOptions): PreprocessorSettings {
@@ -139,12 +119,7 @@ export function readOptions(options: PreprocessorOptions): PreprocessorSettings 
     layout: target.layout,
     channels: target.channels,
     ...readResize(options.resize ?? 'letterbox', target),
-    interpolation: checkOneOf('interpolation', options.interpolation ?? 'linear', ['linear', 'area', 'nearest']),
-    colorOrder: checkOneOf('colorOrder', options.colorOrder ?? 'RGB', ['RGB', 'BGR']),
-    scale: readScale(options.scale),
-    mean: checkTriple('mean', options.mean ?? 0, 'finite number', Number.isFinite),
-    std: checkTriple('std', options.std ?? 1, 'positive number', isPositive),
-    pad: checkTriple('pad', options.pad ?? 114, 'integer from 0 to 255', isByte),
+    ...checkValues(options),
   };
   checkBoolean('exact', options.exact ?? true);
   return { target, recipe, decode: readDecodeSettings(options), device: readDevice(options) };

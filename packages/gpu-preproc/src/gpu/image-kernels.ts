@@ -1,5 +1,6 @@
 import type { Device, DeviceMemory, Module, Stream } from '@zerohop/cuda-native';
 import { checkOneOf, outOfRange } from '../arguments.js';
+import { PreprocError } from '../errors.js';
 import { FORMATS, type PixelFormat, traitsOf } from '../reference/formats.js';
 import { BATCH, type BatchKernel, ImagePlan, SINGLE, type SingleKernel } from './image-plan.js';
 import { entryPoint, type Way } from './layout.js';
@@ -23,19 +24,30 @@ export class ImageKernels {
     this.loadedFrom = loadedFrom;
   }
 
-  /** Loads the code, off the JS thread. @throws CudaError when the driver refuses it */
+  /**
+   * Loads the code, off the JS thread.
+   *
+   * @throws PreprocError `ERR_KERNELS_MISSING` when the package lacks it
+   * @throws CudaError when the driver refuses it
+   */
   static async open(device: Device): Promise<ImageKernels> {
     const { module, loadedFrom } = await loadKernels(device);
     return new ImageKernels(device, module, loadedFrom);
+  }
+
+  get closed(): boolean {
+    return this.#module.closed;
   }
 
   /**
    * Makes ready what a recipe needs for the formats: kernels and the table of the normalisation.
    *
    * @throws TypeError | RangeError for wrong arguments, as one channel of a colour format
+   * @throws PreprocError `ERR_DISPOSED`
    * @throws CudaError
    */
   async plan(recipe: KernelRecipe, formats: readonly PixelFormat[]): Promise<ImagePlan> {
+    this.#checkOpen();
     const full = checkRecipe(recipe);
     const single = new Map<string, SingleKernel>();
     const several = new Map<string, BatchKernel>();
@@ -59,14 +71,17 @@ export class ImageKernels {
   /**
    * Makes ready what turns pictures upright.
    *
+   * @throws PreprocError `ERR_DISPOSED`
    * @throws CudaError
    */
   async orienter(): Promise<Orienter> {
+    this.#checkOpen();
     return new Orienter(await this.#module.kernel('orient_rgb8', ORIENT));
   }
 
-  /** A launch without work: what measurements state beside their figures. */
+  /** A launch without work: what measurements state beside their figures. @throws PreprocError `ERR_DISPOSED` */
   async emptyLaunch(stream: Stream): Promise<() => void> {
+    this.#checkOpen();
     const empty = await this.#module.kernel('empty', []);
     return () => stream.launch(empty, { grid: 1, block: 32 });
   }
@@ -78,6 +93,10 @@ export class ImageKernels {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.closed) throw new PreprocError('ERR_DISPOSED', 'The kernels are closed');
   }
 
   async #upload(bytes: Uint8Array): Promise<DeviceMemory> {

@@ -1,5 +1,6 @@
 import type { DeviceMemory, Kernel, Stream } from '@zerohop/cuda-native';
 import { outOfRange } from '../arguments.js';
+import { PreprocError } from '../errors.js';
 import { ELEMENT_BYTES } from '../reference/elements.js';
 import type { Placement } from '../reference/geometry.js';
 import { checkImage, type DeviceImage, type SourceImage } from './device-image.js';
@@ -75,12 +76,17 @@ export class ImagePlan {
   readonly recipe: FullRecipe;
   readonly #kernels: PlanKernels;
   readonly #table: DeviceMemory | null;
+  #closed = false;
 
   /** @internal */
   constructor(recipe: FullRecipe, kernels: PlanKernels, table: DeviceMemory | null) {
     this.recipe = recipe;
     this.#kernels = kernels;
     this.#table = table;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
   }
 
   /**
@@ -94,10 +100,12 @@ export class ImagePlan {
    *
    * @throws TypeError | RangeError for wrong arguments, an image of a kind that was not planned for, and an output of
    * another size
-   * @throws PreprocError `ERR_IMAGE_SIZE` for `resize: 'none'` and another size
+   * @throws PreprocError `ERR_IMAGE_SIZE` for `resize: 'none'` and another size; `ERR_DISPOSED`
+   * @throws DisposedError for memory, or kernels, that are closed
    * @throws CudaError
    */
   enqueue(stream: Stream, image: DeviceImage, output: DeviceMemory): Placed {
+    this.#checkOpen();
     const { recipe } = this;
     const source = checkImage(image);
     const layout = layOut(recipe, source.crop);
@@ -125,10 +133,11 @@ export class ImagePlan {
    * As `enqueue` for images of one format and any sizes, into one tensor `[images, channels, height, width]` (or NHWC):
    * one launch for each eight of them. Not for tiles.
    *
-   * @throws TypeError | RangeError | PreprocError | CudaError as `enqueue`; DisposedError for memory that is closed. Nothing
-   * is enqueued then unless the driver refused
+   * @throws TypeError | RangeError | PreprocError | DisposedError | CudaError as `enqueue`. Nothing is enqueued then unless
+   * the driver refused
    */
   enqueueBatch(stream: Stream, images: readonly DeviceImage[], output: DeviceMemory): Placed[] {
+    this.#checkOpen();
     const { recipe } = this;
     if (recipe.resize === 'tiles') throw outOfRange('another', 'resize of a batch', recipe.resize);
     const sources = images.map(checkImage);
@@ -143,11 +152,16 @@ export class ImagePlan {
 
   /** Waits for what uses the table, then frees it. Closing twice is fine. */
   async close(): Promise<void> {
+    this.#closed = true;
     await this.#table?.close();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new PreprocError('ERR_DISPOSED', 'The plan is closed');
   }
 
   /** Parts of images of one format, into one tensor behind the other. */

@@ -1,16 +1,11 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { availability, type Device, type Module } from '@zerohop/cuda-native';
+import { PreprocError } from '../errors.js';
+import { kernelFiles } from './kernel-files.js';
 
 /** What the kernels were loaded from: code for this GPU, or PTX that the driver compiled first. */
 export type LoadedFrom = 'fatbin' | 'ptx';
-
-// Bundled code lies in dist, sources two folders deep.
-const FOLDERS = ['./', '../kernels/', '../../dist/', '../../kernels/'];
-
-function find(name: string): string | undefined {
-  return FOLDERS.map((folder) => fileURLToPath(new URL(folder + name, import.meta.url))).find(existsSync);
-}
 
 /** From 13.0 on drivers read what nvcc 13 writes. */
 const FATBIN_DRIVER = 13000;
@@ -29,10 +24,11 @@ const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)
  * Loads the kernels off the JS thread: from the fatbin where there is one and the driver reads it, else from PTX, which
  * takes the driver some seconds the first time (it keeps the result in its cache).
  *
+ * @throws PreprocError `ERR_KERNELS_MISSING` when the package lacks the file
  * @throws CudaError when the driver refuses both
  */
 export async function loadKernels(device: Device): Promise<{ module: Module; loadedFrom: LoadedFrom }> {
-  const fatbin = find('preproc.fatbin');
+  const { fatbin, ptx } = kernelFiles(fileURLToPath(new URL('.', import.meta.url)));
   const cuda = availability();
   if (fatbin !== undefined && cuda.available && cuda.driverVersion >= FATBIN_DRIVER) {
     try {
@@ -41,7 +37,8 @@ export async function loadKernels(device: Device): Promise<{ module: Module; loa
       if (!TRY_PTX.has(String(codeOf(error)))) throw error;
     }
   }
-  const ptx = find('preproc.ptx');
-  if (ptx === undefined) throw new Error('The package is incomplete: it has no preproc.ptx');
+  if (ptx === undefined) {
+    throw new PreprocError('ERR_KERNELS_MISSING', 'The package is incomplete: it has no preproc.ptx. Install it again');
+  }
   return { module: await device.loadModule(readFileSync(ptx)), loadedFrom: 'ptx' };
 }

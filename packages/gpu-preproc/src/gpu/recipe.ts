@@ -1,4 +1,5 @@
-import { checkBoolean, checkOneOf, checkPositiveInteger, checkTriple, outOfRange, wrongType } from '../arguments.js';
+import { checkOneOf, checkPositiveInteger, outOfRange } from '../arguments.js';
+import { checkLetterbox, checkOverlap, checkValues } from '../checks.js';
 import type { ElementType } from '../reference/elements.js';
 import type { LetterboxOptions, ResizeMode } from '../reference/geometry.js';
 import type { Interpolation } from '../reference/resize.js';
@@ -32,7 +33,7 @@ export interface KernelRecipe extends LetterboxOptions {
   readonly scale?: number | undefined;
   /** By plane. @defaultValue 0 */
   readonly mean?: Triple;
-  /** By plane. @defaultValue 1 */
+  /** By plane; positive. @defaultValue 1 */
   readonly std?: Triple;
 }
 
@@ -51,33 +52,20 @@ function checkChannels(channels: 1 | 3): 1 | 3 {
 export function checkRecipe(recipe: KernelRecipe): FullRecipe {
   const width = checkPositiveInteger('width', recipe.width);
   const height = checkPositiveInteger('height', recipe.height);
-  const { overlap = 0, scale } = recipe;
   const channels = checkChannels(recipe.channels ?? 3);
   if (width * channels > MOST_IN_ROW) throw outOfRange(`at most ${Math.floor(MOST_IN_ROW / channels)}`, 'width', width);
-  if (!Number.isSafeInteger(overlap) || overlap < 0 || overlap >= Math.min(width, height)) {
-    throw outOfRange(`integer from 0 to ${Math.min(width, height) - 1}`, 'overlap', overlap);
-  }
+  const overlap = checkOverlap('overlap', recipe.overlap ?? 0, { width, height });
   const resize = checkOneOf('resize', recipe.resize ?? 'letterbox', ['letterbox', 'stretch', 'none', 'tiles']);
   if (overlap > 0 && resize !== 'tiles') throw outOfRange("0 unless resize is 'tiles'", 'overlap', overlap);
-  if (scale !== undefined && typeof scale !== 'number') throw wrongType('finite number', 'scale', scale);
-  if (!Number.isFinite(scale ?? 1)) throw outOfRange('finite number', 'scale', scale);
-  const isByte = (v: number): boolean => Number.isInteger(v) && v >= 0 && v <= 255;
-  const divides = (v: number): boolean => Number.isFinite(v) && Math.fround(v) !== 0;
   return {
     width,
     height,
     overlap,
-    pad: checkTriple('pad', recipe.pad ?? 114, 'integer from 0 to 255', isByte),
-    mean: checkTriple('mean', recipe.mean ?? 0, 'finite number', Number.isFinite),
-    std: checkTriple('std', recipe.std ?? 1, 'finite number other than 0', divides),
-    scale,
     channels,
     datatype: checkOneOf('datatype', recipe.datatype ?? 'FP32', ['FP32', 'FP16', 'UINT8', 'INT8']),
     layout: checkOneOf('layout', recipe.layout ?? 'NCHW', ['NCHW', 'NHWC']),
     resize,
-    align: checkOneOf('align', recipe.align ?? 'centre', ['centre', 'topLeft']),
-    scaleUp: checkBoolean('scaleUp', recipe.scaleUp ?? true),
-    interpolation: checkOneOf('interpolation', recipe.interpolation ?? 'linear', ['linear', 'area', 'nearest']),
-    colorOrder: checkOneOf('colorOrder', recipe.colorOrder ?? 'RGB', ['RGB', 'BGR']),
+    ...checkLetterbox(recipe),
+    ...checkValues(recipe),
   };
 }

@@ -3,7 +3,7 @@ import { seeded } from '@zerohop/test-support';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ImageKernels } from '../../src/gpu.js';
 import { imageToTensor } from '../../src/reference.js';
-import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
+import { byReference, FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 import { usedBytes } from '../used-bytes.js';
 
@@ -68,35 +68,40 @@ export function kernelSuite({ cases, largest, replays }: KernelSuite): void {
       const expected = define(one.image, one.recipe);
       const element = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 }[one.recipe.datatype];
       const { tensor, intact } = await run(one, expected.byteLength, element * Math.floor(random() * 8));
-      expect({ name: one.name, equal: Buffer.compare(tensor, expected) === 0, intact }).toEqual({
+      const found = {
         name: one.name,
-        equal: true,
-        intact: true,
-      });
+        equal: Buffer.compare(tensor, expected) === 0,
+        reference: Buffer.compare(tensor, byReference(one)) === 0,
+        intact,
+      };
+      expect(found).toEqual({ name: one.name, equal: true, reference: true, intact: true });
     }
   });
 
-  test.each(FORMAT_NAMES)('%s: eleven images of different sizes into one tensor', async (format) => {
-    const { next } = seeded(7);
-    const recipe = { width: 96, height: 64, datatype: 'FP16', mean: [0.1, 0.2, 0.3] } as const;
-    const images = Array.from({ length: 11 }, (_, i) =>
-      noiseImage(i, { format, width: 4 + 2 * Math.floor(next() * 80), height: 4 + 2 * Math.floor(next() * 80) }),
-    );
-    await using plan = await kernels.plan(recipe, [format]);
-    const expected = images.map((image) => define(image, plan.recipe));
-    await using output = await device.alloc(11 * 3 * 96 * 64 * 2);
-    const sources = await Promise.all(images.map((image) => upload(usedBytes(image))));
-    plan.enqueueBatch(
-      stream,
-      images.map(({ data: _, ...shape }, i) => ({ ...shape, memory: sources[i] as DeviceMemory })),
-      output,
-    );
-    // Closed at once: the launches hold them.
-    const closed = Promise.all(sources.map((memory) => memory.close()));
-    const tensor = await download(output);
-    await closed;
-    expect(tensor.equals(Buffer.concat(expected))).toBe(true);
-  });
+  test.each(FORMAT_NAMES.flatMap((format) => [[format, 'linear'] as const, [format, 'area'] as const]))(
+    '%s: eleven images of different sizes into one tensor, %s',
+    async (format, interpolation) => {
+      const { next } = seeded(7);
+      const recipe = { width: 96, height: 64, datatype: 'FP16', mean: [0.1, 0.2, 0.3], interpolation } as const;
+      const images = Array.from({ length: 11 }, (_, i) =>
+        noiseImage(i, { format, width: 4 + 2 * Math.floor(next() * 80), height: 4 + 2 * Math.floor(next() * 80) }),
+      );
+      await using plan = await kernels.plan(recipe, [format]);
+      const expected = images.map((image) => define(image, plan.recipe));
+      await using output = await device.alloc(11 * 3 * 96 * 64 * 2);
+      const sources = await Promise.all(images.map((image) => upload(usedBytes(image))));
+      plan.enqueueBatch(
+        stream,
+        images.map(({ data: _, ...shape }, i) => ({ ...shape, memory: sources[i] as DeviceMemory })),
+        output,
+      );
+      // Closed at once: the launches hold them.
+      const closed = Promise.all(sources.map((memory) => memory.close()));
+      const tensor = await download(output);
+      await closed;
+      expect(tensor.equals(Buffer.concat(expected))).toBe(true);
+    },
+  );
 
   test.each([
     { width: 640, height: 640, resize: 'letterbox', datatype: 'FP32' },
