@@ -1,5 +1,6 @@
 import type { Sharp, SharpOptions } from 'sharp';
 import { checkBoolean, checkPositiveInteger, wrongType } from './arguments.js';
+import { rgbOfCmyk } from './cmyk.js';
 import { PreprocError } from './errors.js';
 import { Image } from './image.js';
 
@@ -13,7 +14,7 @@ export interface DecodeOptions {
   readonly limitInputPixels?: number;
 }
 
-type SharpFactory = (input: Uint8Array, options: SharpOptions) => Sharp;
+type SharpFactory = (input: Uint8Array | Uint16Array, options: SharpOptions) => Sharp;
 
 let sharp: Promise<SharpFactory> | undefined;
 
@@ -51,10 +52,14 @@ function containerOf(bytes: Uint8Array): Container | undefined {
 }
 
 /**
- * Decodes a JPEG, PNG, WebP or TIFF into upright 8-bit RGB in memory of its own. Grey, palette, CMYK and 16-bit
- * pictures are converted to sRGB; transparency is blended over black; of an animation the first frame is taken. What
- * the decoder notices is refused; a JPEG has no checksum, so changed bytes inside one may go unnoticed. The work runs on libuv's thread pool (4 threads unless `UV_THREADPOOL_SIZE` says otherwise), not on the JS thread. The
- * bytes must not change until the promise settles.
+ * Decodes a JPEG, PNG, WebP or TIFF into upright 8-bit RGB in memory of its own. Grey, palette, CMYK and 16-bit pictures
+ * become RGB; transparency is blended over black; of an animation or of several pages the first is taken. Embedded
+ * colour profiles are ignored and CMYK is converted by (1 − ink)·(1 − black), as OpenCV, Pillow and (for the profiles)
+ * nvJPEG do: models were trained on such numbers. Tests compare with Pillow: within 2 levels.
+ *
+ * What the decoder notices is refused; a JPEG has no checksum, so changed bytes inside one may go unnoticed. The work
+ * runs on libuv's thread pool (4 threads unless `UV_THREADPOOL_SIZE` says otherwise), not on the JS thread. The bytes must
+ * not change until the promise settles.
  * @throws PreprocError ERR_DECODER_UNAVAILABLE, ERR_IMAGE_UNSUPPORTED, ERR_IMAGE_CORRUPT, ERR_IMAGE_TOO_LARGE
  */
 export async function decodeImage(bytes: Uint8Array, options: DecodeOptions = {}): Promise<Image> {
@@ -73,7 +78,10 @@ export async function decodeImage(bytes: Uint8Array, options: DecodeOptions = {}
   try {
     // 'error': below it half a file, or a TIFF whose checksums are wrong, gives a picture of full size; above it
     // 'warning' refuses what cameras and scanners really write.
-    const { data, info } = await factory(bytes, { autoOrient, failOn: 'error', limitInputPixels })
+    const input: SharpOptions = { autoOrient, failOn: 'error', limitInputPixels, ignoreIcc: true };
+    const { space, depth } = await factory(bytes, input).metadata();
+    const opened = factory(bytes, input);
+    const { data, info } = await (space === 'cmyk' ? await rgbOfCmyk(factory, opened, depth) : opened)
       .toColourspace('srgb')
       .flatten({ background: '#000' })
       .raw()
