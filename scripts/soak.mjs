@@ -65,6 +65,10 @@ const RUNS = {
     program: 'node_modules/vitest/vitest.mjs',
     options: ['run', '--project', 'soak', 'packages/triton-devserver/test/soak/load-unload.test.ts'],
   },
+  'preproc-fuzz': {
+    says: '10,000 damaged pictures through decodeImage and the preprocessor, in a process of their own: each a tensor or a typed refusal [--count N] [--seed N] [--out FILE]',
+    program: 'packages/gpu-preproc/test/fuzz/run.mjs',
+  },
   'client-restarts': {
     says: 'a server killed and started again every 20 s for 10 minutes, under load [--count N] [--every MS] [--out FILE]',
     program: 'bench/dist/soak.js',

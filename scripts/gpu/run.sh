@@ -6,7 +6,8 @@
 #   run.sh tests  [DIR]   unpack, then the gpu tier with REQUIRE_GPU=1
 #   run.sh bench  [DIR]   unpack, then the requests in a row and the transports benchmark
 #   run.sh cuda   [DIR]   unpack, then cuda-native's figures beside C++, create/close cycles, compute-sanitizer if here
-#   run.sh preproc [DIR]  unpack, then the kernels of gpu-preproc: their tests, and their benchmark beside torch and OpenCV
+#   run.sh preproc [DIR]  unpack, then the kernels of gpu-preproc: their tests, damaged JPEGs through nvJPEG, and their
+#                         benchmark beside torch and OpenCV
 #   run.sh client [DIR]   unpack, then triton-client beside NVIDIA's clients
 #   run.sh all    [DIR]   unpack, tests, cuda, bench: within TIME_LIMIT seconds (default 480)
 #
@@ -79,6 +80,12 @@ environment() {
   export ZEROHOP_PEERS_PYTHON=$ZEROHOP/app/peers/bin/python
   export ZEROHOP_PERF_ANALYZER=$ZEROHOP/app/peers/bin/perf_analyzer
   export REQUIRE_GPU CI=true
+  # nvJPEG may be where nobody looks: in a folder of CUDA or in a wheel.
+  if [ -z "${ZEROHOP_LIBNVJPEG:-}" ]; then
+    local library
+    library=$(find /usr /opt /home /root -name 'libnvjpeg.so.1[1-3]' 2>/dev/null | sort | tail -n 1)
+    [ -z "$library" ] || export ZEROHOP_LIBNVJPEG=$library
+  fi
   cd "$ZEROHOP/app" || exit 1
 }
 
@@ -128,9 +135,10 @@ cuda() {
   step sanitizer 20 sanitizer
 }
 
-# The kernels of gpu-preproc; a goal that was not met ends the step with 1.
+# The kernels of gpu-preproc; a goal that was not met ends the step with 1. Damaged JPEGs through nvJPEG.
 preproc() {
-  TESTS=packages/gpu-preproc/test/gpu tests "$((${1} / 2))"
+  TESTS="packages/gpu-preproc/test/gpu packages/gpu-postproc/test/gpu" tests "$((${1} / 2))"
+  step jpeg-fuzz 90 node bench/dist/jpeg-fuzz.js --out "$OUT/jpeg-fuzz.json"
   step preproc "$((${1} / 2))" node bench/dist/preproc.js --out "$OUT/preproc.json"
 }
 

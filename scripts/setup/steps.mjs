@@ -162,7 +162,7 @@ function serverStep(machine, { name, title, folder, file }) {
 function peersStep(machine) {
   return {
     name: 'peers',
-    title: "peers to compare with: NVIDIA's clients, OpenCV",
+    title: "peers to compare with: NVIDIA's clients, OpenCV, Pillow",
     inputs: hashOf([join(requirements, 'peers.txt'), join(requirements, 'perf-analyzer.txt')], machine.python, peers),
     outputs: [join(peers, 'bin', 'perf_analyzer')],
     async run(log) {

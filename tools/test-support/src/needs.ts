@@ -42,7 +42,7 @@ export function verdict(need: Need): { run: true } | { run: false; reason: strin
   return { run: false, reason, fail: demanded || inCi };
 }
 
-/** The Python with NVIDIA's client, its protocol descriptors and OpenCV. Throws when `npm test` has not set it up. */
+/** The Python with NVIDIA's client, its protocol descriptors, OpenCV and Pillow. Throws before `npm test` set it up. */
 export function peersPython(): string {
   const reason = missing('peers');
   if (reason !== undefined) throw new Error(reason);

@@ -6,6 +6,7 @@ import { describeTier, repositoryRoot, sharedTriton } from '@zerohop/test-suppor
 import { TritonClient } from '@zerohop/triton-client';
 import { expect, test } from 'vitest';
 import { type Box, Detector } from '../../src/index.js';
+import { iou } from '../boxes.js';
 
 interface GroundTruth {
   readonly images: readonly {
@@ -14,13 +15,6 @@ interface GroundTruth {
     readonly height: number;
     readonly objects: readonly { readonly label: string; readonly box: Box }[];
   }[];
-}
-
-function iou(a: Box, b: Box): number {
-  const width = Math.max(0, Math.min(a[2], b[2]) - Math.max(a[0], b[0]));
-  const height = Math.max(0, Math.min(a[3], b[3]) - Math.max(a[1], b[1]));
-  const area = (box: Box): number => (box[2] - box[0]) * (box[3] - box[1]);
-  return (width * height) / (area(a) + area(b) - width * height);
 }
 
 describeTier('triton', 'detections of a real server', () => {

@@ -1,10 +1,11 @@
 import type { Sharp, SharpOptions } from 'sharp';
 import { PreprocError } from '../errors.js';
 import { Image } from '../image.js';
+import { rgbOfCmyk } from './cmyk.js';
 import { type Container, tooLarge } from './container.js';
 import type { DecodeSettings } from './settings.js';
 
-type SharpFactory = (input: Uint8Array, options: SharpOptions) => Sharp;
+type SharpFactory = (input: Uint8Array | Uint16Array, options: SharpOptions) => Sharp;
 
 let sharp: Promise<SharpFactory> | undefined;
 
@@ -34,7 +35,10 @@ export async function decodeBySharp(
   try {
     // 'error': below it half a file, or a TIFF whose checksums are wrong, gives a picture of full size; above it
     // 'warning' refuses what cameras and scanners really write.
-    const { data, info } = await factory(bytes, { autoOrient: exif, failOn: 'error', limitInputPixels })
+    const input: SharpOptions = { autoOrient: exif, failOn: 'error', limitInputPixels, ignoreIcc: true };
+    const { space, depth } = await factory(bytes, input).metadata();
+    const opened = factory(bytes, input);
+    const { data, info } = await (space === 'cmyk' ? await rgbOfCmyk(factory, opened, depth) : opened)
       .toColourspace('srgb')
       .flatten({ background: '#000' })
       .raw()

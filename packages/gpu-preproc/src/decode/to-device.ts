@@ -1,11 +1,11 @@
 import type { DeviceMemory, Stream } from '@zerohop/cuda-native';
 import { JpegError, type JpegInfo } from '@zerohop/cuda-native/nvjpeg';
 import { PreprocError } from '../errors.js';
-import { exifOrientation } from '../exif.js';
 import type { DeviceResources } from '../gpu/device-resources.js';
 import type { Decoder } from '../image.js';
 import { decodeBySharp } from './by-sharp.js';
 import { containerOf, tooLarge } from './container.js';
+import { exifOrientation } from './exif.js';
 import type { DecodeSettings } from './settings.js';
 
 /** An upright RGB8 picture in device memory that may be larger than it. */

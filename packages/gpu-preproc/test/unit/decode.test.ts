@@ -38,7 +38,7 @@ describe('decodeImage gives upright RGB8', () => {
   ])('of a %s', async (name, make) => {
     const image = await decodeImage(await make().toBuffer());
     expect(image).toMatchObject({ width: 32, height: 16, format: 'RGB8', pitch: 96 });
-    // Ink can't show these colours: through a CMYK profile and back, (0, 0, 255) becomes (28, 60, 139).
+    // sharp makes inks by a profile, and none of them shows these colours.
     const levels = name === 'CMYK JPEG' ? 120 : 3;
     expect(near(pixel(image, 4, 8), [255, 0, 0], levels)).toBe(true);
     expect(near(pixel(image, 28, 8), [0, 0, 255], levels)).toBe(true);

@@ -1,7 +1,7 @@
 import { seeded } from '@zerohop/test-support';
 import sharp from 'sharp';
 import { describe, expect, test } from 'vitest';
-import { exifOrientation } from '../../src/exif.js';
+import { exifOrientation } from '../../src/decode/exif.js';
 import {
   type ExifEntry,
   type ExifShape,
