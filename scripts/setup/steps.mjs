@@ -1,6 +1,5 @@
 import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { nvccVariable } from '../../packages/gpu-preproc/scripts/nvcc.mjs';
 import { hashOf, listSources } from './fingerprint.mjs';
 import { arm64Problem, fetchNode, NODES, nodeFolder, nodeProgram, sanitizerProblem, X64_NODES } from './nodes.mjs';
 import { compiler, home, oldServer, peers, releaseTools, requirements, root, server, tools } from './paths.mjs';
@@ -71,7 +70,7 @@ function buildStep(machine) {
       configuration.map((name) => join(root, name)),
       process.version,
       listSources(folders),
-      nvccVariable(),
+      existsSync(nvcc),
     ),
     outputs: [
       ...folders.filter((folder) => existsSync(join(folder, 'tsup.config.ts'))).map((folder) => join(folder, 'dist')),
@@ -81,8 +80,10 @@ function buildStep(machine) {
   };
 }
 
-function turbo(log, machine, tasks) {
-  return log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', ...tasks, '--output-logs=errors-only'], {
+async function turbo(log, machine, tasks) {
+  // Only here: a clone whose packages are not there yet ends in a sentence of set-up's own.
+  const { nvccVariable } = await import('../../packages/gpu-preproc/scripts/nvcc.mjs');
+  await log.run(join(tools, 'pnpm'), ['exec', 'turbo', 'run', ...tasks, '--output-logs=errors-only'], {
     env: { npm_config_nodedir: machine.nodedir, PYTHON: machine.python, NVCC: nvccVariable() },
   });
 }
