@@ -1,4 +1,4 @@
-import { type ElementType, elementBits } from './elements.js';
+import { ELEMENT_BYTES, type ElementType, elementBits } from './elements.js';
 import type { Depth } from './formats.js';
 import { type Crop, Geometry, type LetterboxOptions, letterbox, type Placement, type ResizeMode } from './geometry.js';
 import { cropOf, depthOf, type Pixels, rgbRows } from './pixels.js';
@@ -35,8 +35,18 @@ export type TensorBits = Int32Array | Uint16Array | Uint8Array;
 
 /** `count` elements of a datatype, zeroed. */
 export function tensorBits(datatype: ElementType, count: number): TensorBits {
-  if (datatype === 'FP32') return new Int32Array(count);
-  return datatype === 'FP16' ? new Uint16Array(count) : new Uint8Array(count);
+  return typedElements(datatype, new ArrayBuffer(count * ELEMENT_BYTES[datatype]), 0, count);
+}
+
+/** `count` elements of a datatype that lie in `buffer`. @throws RangeError for memory too short or not aligned to an element */
+export function typedElements(
+  datatype: ElementType,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  count: number,
+): TensorBits {
+  if (datatype === 'FP32') return new Int32Array(buffer, byteOffset, count);
+  return datatype === 'FP16' ? new Uint16Array(buffer, byteOffset, count) : new Uint8Array(buffer, byteOffset, count);
 }
 
 /**
