@@ -1,5 +1,5 @@
 // How long the CPU path keeps the event loop waiting, and how long it takes: node bench/event-loop.mjs (after a build).
-import { availableParallelism, cpus } from 'node:os';
+import { availableParallelism, cpus, loadavg } from 'node:os';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { SharedMemory } from '@zerohop/cuda-native';
 import { convert } from '../dist/cpu.js';
@@ -56,16 +56,17 @@ async function measure(name, work) {
   }
   delay.disable();
   const { user, system } = process.cpuUsage(cpu);
-  const total = times.reduce((sum, time) => sum + time, 0);
   const median = times.sort((a, b) => a - b)[ROUNDS >> 1];
   const ms = (ns) => (ns / 1e6).toFixed(1);
   console.log(
-    `${name}: ${median.toFixed(1)} ms; event-loop delay p50 ${ms(delay.percentile(50))}, p99 ${ms(delay.percentile(99))}, ` +
-      `max ${ms(delay.max)} ms; ${((user + system) / 1e3 / total).toFixed(1)} cores`,
+    `${name}: median ${median.toFixed(1)}, least ${times[0].toFixed(1)} ms; event-loop delay p50 ${ms(delay.percentile(50))}, p99 ${ms(delay.percentile(99))}, ` +
+      `max ${ms(delay.max)} ms; CPU ${((user + system) / 1e3 / ROUNDS).toFixed(1)} ms`,
   );
 }
 
-console.log(`${cpus()[0].model}, ${availableParallelism()} CPUs, Node ${process.version}; median of ${ROUNDS}`);
+console.log(
+  `${cpus()[0].model}, ${availableParallelism()} CPUs, Node ${process.version}; ${ROUNDS} rounds; load before ${loadavg()[0].toFixed(1)}`,
+);
 const identity = '3840x2160 RGB8 -> [1,3,2160,3840] FP32';
 await measure(`${identity}, at once on the JS thread`, async () => imageToTensor(image, recipe, plain.elements));
 await measure(`${identity}, plain memory: turns on the JS thread`, () => convert(image, recipe, plain));

@@ -37,7 +37,12 @@ export class Thread {
     return new Promise((resolve) => {
       if (this.#jobs.size === 0) this.#worker.ref();
       this.#jobs.set(job.id, resolve);
-      this.#worker.postMessage(job);
+      try {
+        this.#worker.postMessage(job);
+      } catch (error) {
+        // What the caller's objects carry beside what is read may be impossible to send.
+        this.#settle(job.id, error instanceof Error ? error.message : String(error));
+      }
     });
   }
 

@@ -188,6 +188,13 @@ describe('threads', () => {
     expect(pool.threads).toEqual([]);
   });
 
+  it('are done without where the picture carries what no message can', async () => {
+    const out = await slot(recipe, largeCount);
+    const carrying = { ...large, release: () => undefined };
+    await convert(carrying, recipe, out);
+    expect(bytesOf(out.elements).equals(bytesOf(expected(large, recipe)))).toBe(true);
+  });
+
   it('go on with a picture that is closed meanwhile, and refuse a closed one', async () => {
     const { data, ...options } = large;
     const image = imageFrom(data, options);
