@@ -16,7 +16,7 @@ import { ELEMENT_BYTES } from '../reference/elements.js';
 import type { Geometry } from '../reference/geometry.js';
 import { depthOf, type Pixels } from '../reference/pixels.js';
 import { imageToTensor, type TensorBits, type TensorRecipe } from '../reference/tensor.js';
-import { cutBands, missingBands, rowsOf } from './bands.js';
+import { type Bands, cutBands, missingBands, rowsOf } from './bands.js';
 import { estimateMs } from './cost.js';
 import type { Destination } from './messages.js';
 import { withSharedPixels } from './staging.js';
@@ -98,12 +98,7 @@ export async function convertBy(
 }
 
 /** Writes the bands that are missing on the JS thread, in turns. */
-async function inBands(
-  pixels: Pixels,
-  recipe: TensorRecipe,
-  tensor: TensorBits,
-  bands: ReturnType<typeof cutBands>,
-): Promise<void> {
+async function inBands(pixels: Pixels, recipe: TensorRecipe, tensor: TensorBits, bands: Bands): Promise<void> {
   const missing = missingBands(bands);
   let i = 0;
   await inTurns(() => {
@@ -147,8 +142,9 @@ async function byThreads(
       const job = { id: nextJob, image, recipe, recipeId: idOf(recipe), destination, count, bands };
       const [failure = pool.unavailable] = await pool.run(job);
       if (failure !== undefined) warnOnce(failure);
-      imageToTensor(aligned(pixels), recipe, tensor, { from: 0, to: kept });
-      await inBands(aligned(pixels), recipe, tensor, bands);
+      // The threads' copy of the pixels is aligned, and nobody can take it away.
+      imageToTensor(image, recipe, tensor, { from: 0, to: kept });
+      await inBands(image, recipe, tensor, bands);
       return true;
     }),
   );

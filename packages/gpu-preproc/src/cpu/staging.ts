@@ -43,7 +43,8 @@ function bytesUsed(image: Pixels): { begin: number; end: number } {
  */
 export async function withSharedPixels<T>(image: Pixels, work: (shared: Pixels) => Promise<T>): Promise<T> {
   const { data } = image;
-  if (data.buffer instanceof SharedArrayBuffer) return work(image);
+  // 16-bit samples at an odd address would be copied for every band.
+  if (data.buffer instanceof SharedArrayBuffer && data.byteOffset % 2 === 0) return work(image);
   const { begin, end } = bytesUsed(image);
   const buffer = take(end);
   try {
