@@ -39,9 +39,18 @@ export function tensorBits(
   count: number,
   Buffer: new (byteLength: number) => ArrayBufferLike = ArrayBuffer,
 ): TensorBits {
-  const buffer = new Buffer(count * ELEMENT_BYTES[datatype]);
-  if (datatype === 'FP32') return new Int32Array(buffer);
-  return datatype === 'FP16' ? new Uint16Array(buffer) : new Uint8Array(buffer);
+  return typedElements(datatype, new Buffer(count * ELEMENT_BYTES[datatype]), 0, count);
+}
+
+/** `count` elements of a datatype that lie in `buffer`. @throws RangeError for memory too short or not aligned to an element */
+export function typedElements(
+  datatype: ElementType,
+  buffer: ArrayBufferLike,
+  byteOffset: number,
+  count: number,
+): TensorBits {
+  if (datatype === 'FP32') return new Int32Array(buffer, byteOffset, count);
+  return datatype === 'FP16' ? new Uint16Array(buffer, byteOffset, count) : new Uint8Array(buffer, byteOffset, count);
 }
 
 /**
