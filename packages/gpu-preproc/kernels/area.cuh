@@ -17,7 +17,7 @@ struct Cell {
 constexpr double kSmallestShare = 1e-3;
 
 /** Target sample `i` covers the source from `i * scale` to `(i + 1) * scale`. */
-HD Cell cell(int i, double scale, int source) {
+HD_CALLED Cell cell(int i, double scale, int source) {
   const double low = i * scale;
   const double high = low + scale;
   const double covered = fmin(scale, source - low);
@@ -37,8 +37,14 @@ template <class Source, class Weight>
 HD void sum_cell(const ImageJob& job, const uint8_t* source, const Cell& column, const Cell& line, const Weight& weight,
                  float* sums) {
   for (int c = 0; c < 3; c++) sums[c] = 0;
+#ifdef __CUDACC__
+#pragma unroll 1
+#endif
   for (int y = line.start; y < line.stop; y++) {
     float across[3] = {0, 0, 0};
+#ifdef __CUDACC__
+#pragma unroll 2
+#endif
     for (int x = column.start; x < column.stop; x++) {
       const Three pixel = Source::at(job, source, job.crop_x + x, job.crop_y + y);
       for (int c = 0; c < 3; c++) across[c] += static_cast<float>(pixel.v[c]) * weight(column, x);
@@ -70,7 +76,7 @@ HD Three mean(const ImageJob& job, const uint8_t* source, int x, int y) {
 }
 
 /** Where a side grows: a target sample within one source sample takes it alone, one across an edge what it covers of each. */
-HD Tap area_tap(int i, double scale, int placed, int source) {
+HD_CALLED Tap area_tap(int i, double scale, int placed, int source) {
   const double ratio = static_cast<double>(placed) / source;
   const double whole = floor(i * scale);
   const float covered = static_cast<float>(i + 1 - (whole + 1) * ratio);

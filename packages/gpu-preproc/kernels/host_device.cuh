@@ -9,8 +9,11 @@
 
 #ifdef __CUDACC__
 #define HD __host__ __device__ __forceinline__
+/** Of code that is too large to be copied into every kernel that calls it, and not in a hurry. */
+#define HD_CALLED inline __host__ __device__ __noinline__
 #else
 #define HD inline
+#define HD_CALLED inline
 #endif
 
 namespace zerohop {

@@ -22,7 +22,7 @@ struct Depth<Bayer<uint16_t>> {
 template <class Source, class Element>
 HD typename Element::Bits element(const ImageJob& job, const void* table, int component, int value) {
   if constexpr (Depth<Source>::deep) {
-    return Element::encode(job, normalised16(job, component, value));
+    return Element::encode(job, normalised16<Element>(job, component, value));
   } else {
     if (table != nullptr) return look_up<typename Element::Bits>(job, table, component, value);
     return Element::encode(job, Element::plain(job, value));
@@ -37,7 +37,7 @@ HD void fill_group(Group<Element>& group, const ImageJob& job, const void* table
       for (int i = 0; i < Group<Element>::kWords; i++) {
         const int low = pixels[2 * i].v[component], high = pixels[2 * i + 1].v[component];
         if constexpr (Depth<Source>::deep) {
-          group.words[i] = half_pair(normalised16(job, component, low), normalised16(job, component, high));
+          group.words[i] = half_pair(normalised16<Element>(job, component, low), normalised16<Element>(job, component, high));
         } else {
           group.words[i] = half_pair(Element::plain(job, low), Element::plain(job, high));
         }
@@ -83,6 +83,9 @@ HD void write_pixel(const ImageJob& job, void* output, const void* table, int x,
                     const Three& pixel) {
   using Bits = typename Element::Bits;
   Bits* to = static_cast<Bits*>(output) + pixel_offset(job, x, y);
+#ifdef __CUDACC__
+#pragma unroll 1
+#endif
   for (int c = 0; c < job.planes; c++) {
     to[job.plane_offset[c]] =
         inside ? element<Source, Element>(job, table, c, pixel.v[c]) : static_cast<Bits>(job.pad[c]);

@@ -120,6 +120,25 @@ export function kernelSuite({ cases, largest, replays }: KernelSuite): void {
     expect([Buffer.compare(tensor, new Uint8Array(expected.buffer)), intact]).toEqual([0, true]);
   });
 
+  test('closed kernels and plans refuse work with ERR_DISPOSED', async () => {
+    const closed = await ImageKernels.open(device);
+    const plan = await closed.plan({ width: 8, height: 8, mean: [1, 1, 1] }, ['RGB8']);
+    await using memory = await device.alloc(3 * 8 * 8);
+    await using output = await device.alloc(3 * 8 * 8 * 4);
+    const image = { memory, width: 8, height: 8, format: 'RGB8' } as const;
+    expect([closed.closed, plan.closed]).toEqual([false, false]);
+    await plan.close();
+    await closed.close();
+    await closed.close();
+    expect([closed.closed, plan.closed]).toEqual([true, true]);
+    const disposed = expect.objectContaining({ code: 'ERR_DISPOSED' });
+    expect(() => plan.enqueue(stream, image, output)).toThrow(disposed);
+    expect(() => plan.enqueueBatch(stream, [image], output)).toThrow(disposed);
+    await expect(closed.plan({ width: 8, height: 8 }, ['RGB8'])).rejects.toThrow(disposed);
+    await expect(closed.orienter()).rejects.toThrow(disposed);
+    await expect(closed.emptyLaunch(stream)).rejects.toThrow(disposed);
+  });
+
   test('memory that is closed after a launch lives until the launch is over', async () => {
     const image = noiseImage(2, { width: 300, height: 200, format: 'BGR8' });
     const { data: _, ...shape } = image;
