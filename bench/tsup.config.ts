@@ -20,6 +20,7 @@ export default defineConfig({
     'src/pool.ts',
     'src/pool/figures.ts',
     'src/preproc.ts',
+    'src/kernel-tour.ts',
     'src/jpeg-fuzz.ts',
     'src/devserver.ts',
     'src/devserver/serve.ts',

@@ -8,6 +8,7 @@
 #   run.sh cuda   [DIR]   unpack, then cuda-native's figures beside C++, create/close cycles, compute-sanitizer if here
 #   run.sh preproc [DIR]  unpack, then the kernels of gpu-preproc: their tests, damaged JPEGs through nvJPEG, and their
 #                         benchmark beside torch and OpenCV
+#   run.sh checks [DIR]   unpack, then every kernel of gpu-preproc under compute-sanitizer's memcheck, racecheck, initcheck
 #   run.sh client [DIR]   unpack, then triton-client beside NVIDIA's clients
 #   run.sh all    [DIR]   unpack, tests, cuda, bench: within TIME_LIMIT seconds (default 480)
 #
@@ -142,6 +143,23 @@ preproc() {
   step preproc "$((${1} / 2))" node bench/dist/preproc.js --out "$OUT/preproc.json"
 }
 
+# Every kernel of gpu-preproc under each of NVIDIA's checkers, where the machine has them.
+kernel_checks() {
+  local checker tool
+  checker=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1)
+  if [ -z "$checker" ]; then
+    echo "compute-sanitizer: not run, this machine has none"
+    return 0
+  fi
+  for tool in memcheck racecheck initcheck; do
+    # The driver has no count of a kernel's parameters: asking for one too many, and being refused, is how we find it.
+    local api=()
+    [ "$tool" = memcheck ] && api=(--report-api-errors no)
+    timeout "$1" "$checker" --tool "$tool" "${api[@]}" --target-processes all --error-exitcode 9 \
+      node --no-warnings bench/dist/kernel-tour.js || return
+  done
+}
+
 # The kernels, copies and graphs of one small program under NVIDIA's memory checker, where the machine has it.
 sanitizer() {
   local checker
@@ -158,8 +176,8 @@ sanitizer() {
 
 command=${1:-all}
 case $command in
-  unpack | tests | cuda | preproc | bench | client | all) ;;
-  *) echo "usage: run.sh unpack|tests|cuda|preproc|bench|client|all [DIR]" >&2; exit 2 ;;
+  unpack | tests | cuda | preproc | checks | bench | client | all) ;;
+  *) echo "usage: run.sh unpack|tests|cuda|preproc|checks|bench|client|all [DIR]" >&2; exit 2 ;;
 esac
 directory=$(cd "${2:-$(dirname "$0")}" && pwd) || exit 1
 if ! unpack "$directory"; then
@@ -173,6 +191,7 @@ if [ "$command" != unpack ]; then
     tests) tests "$(left 60)" ;;
     cuda) cuda ;;
     preproc) preproc "$(left 60)" ;;
+    checks) step kernel-checks "$(left 60)" kernel_checks "$(($(left 60) / 3))" ;;
     bench) bench "$(left 60)" ;;
     client) client "$(left 60)" ;;
     all)
