@@ -1,5 +1,5 @@
 import type { Device, DeviceMemory, Stream } from '@zerohop/cuda-native';
-import { checkCrop } from '../arguments.js';
+import { checkCrop, wrongType } from '../arguments.js';
 import type { DecodeSettings } from '../decode/settings.js';
 import { decodeToDevice } from '../decode/to-device.js';
 import { extent, Image } from '../image.js';
@@ -71,7 +71,7 @@ export class GpuPath {
    */
   async fill(filling: Filling): Promise<Geometry[]> {
     const { buffers } = this.#resources;
-    const stream = filling.stream ?? this.#resources.takeStream();
+    const stream = checkStream(filling.stream) ?? this.#resources.takeStream();
     const taken: DeviceMemory[] = [];
     let ended = false;
     try {
@@ -155,6 +155,13 @@ export class GpuPath {
     await Promise.all(Array.from(this.#plans.values(), async (made) => (await made).close()));
     await this.#resources.release();
   }
+}
+
+/** By its shape: an application may have two copies of the class. What is no stream could not be waited for. */
+function checkStream(stream: Stream | undefined): Stream | undefined {
+  const fits = stream === undefined || (typeof stream === 'object' && stream !== null && 'copyToDevice' in stream);
+  if (!fits) throw wrongType('Stream', 'stream', stream);
+  return stream;
 }
 
 /** As `Promise.all`, but not before each of them has ended. */
