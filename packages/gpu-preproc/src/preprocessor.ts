@@ -96,7 +96,8 @@ export class Preprocessor {
     options: Omit<RunOptions, 'crop'> = {},
   ): Promise<Geometry[]> {
     if (!Array.isArray(sources)) throw wrongType('array of pictures', 'sources', sources);
-    return this.#fill(sources, block, options);
+    // A copy: the caller's array may change while they are decoded.
+    return this.#fill([...sources], block, options);
   }
 
   /**
