@@ -8,6 +8,7 @@ import type { PixelFormat } from '../reference/formats.js';
 import type { Crop, Geometry } from '../reference/geometry.js';
 import type { TensorRecipe } from '../reference/tensor.js';
 import type { Target } from '../target.js';
+import { closeAll } from './close-all.js';
 import type { DeviceImage } from './device-image.js';
 import { DeviceResources } from './device-resources.js';
 import type { ImagePlan } from './image-plan.js';
@@ -149,11 +150,11 @@ export class GpuPath {
     return made;
   }
 
-  /** Nothing is in flight any more. */
+  /** Nothing is in flight any more. @throws CudaError, JpegError; then too all is closed */
   async close(): Promise<void> {
     // One that failed is not kept.
-    await Promise.all(Array.from(this.#plans.values(), async (made) => (await made).close()));
-    await this.#resources.release();
+    const plans = await Promise.all(this.#plans.values());
+    await closeAll([...plans, { close: () => this.#resources.release() }]);
   }
 }
 
