@@ -3,13 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Device } from '@zerohop/cuda-native';
 import { describeTier } from '@zerohop/test-support';
+import sharp from 'sharp';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { imageFrom, Preprocessor } from '../../src/index.js';
+import { buildFakeLibnvjpeg } from '../../../cuda-native/test/fake-libnvjpeg/build.mjs';
+import { decodeImage, imageFrom, Preprocessor } from '../../src/index.js';
 import { makeBlock, spec } from '../host-block.js';
 import { noise } from '../noise.js';
 import { useFakeDriver } from '../support/fake-driver.js';
 
 useFakeDriver();
+process.env.ZEROHOP_LIBNVJPEG = buildFakeLibnvjpeg();
 const folder = mkdtempSync(join(tmpdir(), 'zerohop-faults-'));
 process.env.ZEROHOP_FAKE_REPORT = join(folder, 'report.json');
 
@@ -38,4 +41,14 @@ describeTier('driver', 'faults of the driver', () => {
       expect(alive()).toEqual(before);
     },
   );
+
+  test('a JPEG that says 0 rows, which nvJPEG has no memory for, is left to sharp, and refused', async () => {
+    const device = await Device.open(0);
+    const create = { width: 32, height: 16, channels: 3, background: 'red' } as const;
+    const jpeg = await sharp({ create }).jpeg().toBuffer();
+    await using image = await decodeImage(jpeg, { device });
+    expect(image.decoder).toBe('nvjpeg');
+    jpeg.writeUInt16BE(0, jpeg.indexOf(Buffer.from([0xff, 0xc0])) + 5);
+    await expect(decodeImage(jpeg, { device })).rejects.toMatchObject({ code: 'ERR_IMAGE_CORRUPT' });
+  });
 });
