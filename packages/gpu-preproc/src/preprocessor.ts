@@ -73,7 +73,7 @@ export class Preprocessor {
    * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, or a crop outside the picture
    * @throws PreprocError ERR_TENSOR_MISMATCH (also for a batch of more than one: see `runBatch` and `runTiles`),
    * ERR_IMAGE_SIZE, ERR_DISPOSED, and what {@link decodeImage} throws
-   * @throws CudaError of the GPU
+   * @throws CudaError of the GPU, JpegError `ERR_NVJPEG` of its decoder
    */
   async run(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry> {
     const { batch } = this.#settings.target;
@@ -96,7 +96,8 @@ export class Preprocessor {
     options: Omit<RunOptions, 'crop'> = {},
   ): Promise<Geometry[]> {
     if (!Array.isArray(sources)) throw wrongType('array of pictures', 'sources', sources);
-    return this.#fill(sources, block, options);
+    // A copy: the caller's array may change while they are decoded.
+    return this.#fill([...sources], block, options);
   }
 
   /**

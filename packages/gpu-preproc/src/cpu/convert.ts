@@ -102,6 +102,8 @@ async function inBands(pixels: Pixels, recipe: TensorRecipe, tensor: TensorBits,
   const missing = missingBands(bands);
   let i = 0;
   await inTurns(() => {
+    // Between two turns the caller may have sent the pixels to another thread; they would read as nothing.
+    if (pixels.data.byteLength === 0) throw new TypeError("The image's buffer was detached during the run");
     const band = missing[i];
     if (band !== undefined) imageToTensor(pixels, recipe, tensor, rowsOf(bands, band));
     i += 1;

@@ -1,5 +1,6 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
 import { Buffers } from './buffers.js';
+import { closeAll } from './close-all.js';
 import { Decoders } from './decoders.js';
 import { ImageKernels } from './image-kernels.js';
 import type { Orienter } from './orienter.js';
@@ -71,15 +72,12 @@ export class DeviceResources {
     setTimeout(release, LINGER_MS).unref();
   }
 
-  /** The last to release closes everything; nothing of it may be in use. */
+  /** The last to release closes everything; nothing of it may be in use. @throws CudaError, JpegError; then too all is closed */
   async release(): Promise<void> {
     this.#holders--;
     if (this.#holders > 0) return;
     DeviceResources.#open.delete(this.device);
     const kernels = await this.#kernels?.catch(() => undefined);
-    await this.decoders.close();
-    await Promise.all(this.#streams.splice(0).map((stream) => stream.close()));
-    await this.buffers.close();
-    await kernels?.close();
+    await closeAll([this.decoders, ...this.#streams.splice(0), this.buffers, kernels]);
   }
 }

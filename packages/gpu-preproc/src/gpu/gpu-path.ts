@@ -1,5 +1,5 @@
 import type { Device, DeviceMemory, Stream } from '@zerohop/cuda-native';
-import { checkCrop } from '../arguments.js';
+import { checkCrop, wrongType } from '../arguments.js';
 import type { DecodeSettings } from '../decode/settings.js';
 import { decodeToDevice } from '../decode/to-device.js';
 import { extent, Image } from '../image.js';
@@ -8,6 +8,7 @@ import type { PixelFormat } from '../reference/formats.js';
 import type { Crop, Geometry } from '../reference/geometry.js';
 import type { TensorRecipe } from '../reference/tensor.js';
 import type { Target } from '../target.js';
+import { closeAll } from './close-all.js';
 import type { DeviceImage } from './device-image.js';
 import { DeviceResources } from './device-resources.js';
 import type { ImagePlan } from './image-plan.js';
@@ -71,7 +72,7 @@ export class GpuPath {
    */
   async fill(filling: Filling): Promise<Geometry[]> {
     const { buffers } = this.#resources;
-    const stream = filling.stream ?? this.#resources.takeStream();
+    const stream = checkStream(filling.stream) ?? this.#resources.takeStream();
     const taken: DeviceMemory[] = [];
     let ended = false;
     try {
@@ -149,12 +150,19 @@ export class GpuPath {
     return made;
   }
 
-  /** Nothing is in flight any more. */
+  /** Nothing is in flight any more. @throws CudaError, JpegError; then too all is closed */
   async close(): Promise<void> {
     // One that failed is not kept.
-    await Promise.all(Array.from(this.#plans.values(), async (made) => (await made).close()));
-    await this.#resources.release();
+    const plans = await Promise.all(this.#plans.values());
+    await closeAll([...plans, { close: () => this.#resources.release() }]);
   }
+}
+
+/** By its shape: an application may have two copies of the class. What is no stream could not be waited for. */
+function checkStream(stream: Stream | undefined): Stream | undefined {
+  const fits = stream === undefined || (typeof stream === 'object' && stream !== null && 'copyToDevice' in stream);
+  if (!fits) throw wrongType('Stream', 'stream', stream);
+  return stream;
 }
 
 /** As `Promise.all`, but not before each of them has ended. */

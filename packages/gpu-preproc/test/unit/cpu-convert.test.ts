@@ -24,6 +24,14 @@ describe('convert into plain memory', () => {
     expect(rounds).toBeGreaterThan(0);
   });
 
+  it('ends when the pixels are sent to another thread meanwhile', async () => {
+    const image = picture('RGB8', 900, 700);
+    const data = image.data.slice();
+    const converted = convert({ ...image, data }, recipe, { elements: tensorBits('FP32', elementsOf(image, recipe)) });
+    structuredClone(data.buffer, { transfer: [data.buffer] });
+    await expect(converted).rejects.toThrow(/^The image's buffer was detached/);
+  });
+
   it('takes 16-bit samples at an odd address', async () => {
     const image = picture('GRAY16', 1300, 1000);
     const data = new Uint8Array(image.data.byteLength + 1).subarray(1);
