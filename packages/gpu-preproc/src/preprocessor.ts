@@ -12,7 +12,10 @@ import { checkBlock, hostElements } from './target.js';
 type Source = Uint8Array | Image;
 
 export interface RunOptions {
-  /** The stream that kernels and copies go to. No effect on what the CPU writes. @defaultValue the block's own */
+  /**
+   * The stream that kernels and copies go to, and behind whose work a picture in device memory is read. No other effect on
+   * what the CPU writes. @defaultValue the block's own
+   */
   readonly stream?: Stream;
   /**
    * The part of the (upright) picture that is used, instead of the image's own `crop`. Boxes come back in pixels of the
@@ -70,7 +73,7 @@ export class Preprocessor {
    * Writes a picture into the whole of `block` and resolves, when the bytes are there, to how it was laid in. The block
    * is held (`block.hold`) until then, also when the promise is not awaited; after a failure its content is undefined.
    * An encoded picture is decoded first; an `Image` is borrowed and not closed.
-   * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, or a crop outside the picture
+   * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, no stream, or a crop outside the picture
    * @throws PreprocError ERR_TENSOR_MISMATCH (also for a batch of more than one: see `runBatch` and `runTiles`),
    * ERR_IMAGE_SIZE, ERR_DISPOSED, and what {@link decodeImage} throws
    * @throws CudaError of the GPU
@@ -115,6 +118,10 @@ export class Preprocessor {
         throw wrongType('Uint8Array or Image', 'source', source);
       }
     }
+    const { stream } = options;
+    if (stream !== undefined && (typeof stream !== 'object' || stream === null || !('launch' in stream))) {
+      throw wrongType('Stream', 'stream', stream);
+    }
     const { target, recipe } = this.#settings;
     checkBlock(block, target);
     const pictures = recipe.resize === 'tiles' ? 1 : target.batch;
@@ -140,19 +147,19 @@ export class Preprocessor {
     const { memory, deviceMemory, shm } = block;
     const { device: wanted, target } = this.#settings;
     const reached = memory instanceof Uint8Array ? deviceMemory : memory;
+    const work = { sources, crop, stream: stream ?? block.stream };
     if (wanted !== 'cpu') {
-      const filling = { sources, crop, stream: stream ?? block.stream };
       if (reached !== undefined && block.device !== undefined) {
-        return this.#writeByKernels(block.device, { ...filling, output: reached });
+        return this.#writeByKernels(block.device, { ...work, output: reached });
       }
       if (wanted !== undefined && memory instanceof Uint8Array) {
-        return this.#writeByKernels(wanted, { ...filling, output: memory });
+        return this.#writeByKernels(wanted, { ...work, output: memory });
       }
     }
     if (memory instanceof Uint8Array) {
-      return this.#cpu.fill(sources, crop, { elements: hostElements(memory, target), shm }, block.stream);
+      return this.#cpu.fill(work, { elements: hostElements(memory, target), shm }, block.stream);
     }
-    return this.#cpu.upload(sources, crop, (elements) => block.write(elements, stream ? { stream } : {}));
+    return this.#cpu.upload(work, (elements) => block.write(elements, stream ? { stream } : {}));
   }
 
   async #writeByKernels(device: Device, filling: Filling): Promise<Geometry[]> {

@@ -1,4 +1,5 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
+import { allOrNone } from './all-or-none.js';
 import { Buffers } from './buffers.js';
 import { Decoders } from './decoders.js';
 import { ImageKernels } from './image-kernels.js';
@@ -71,15 +72,17 @@ export class DeviceResources {
     setTimeout(release, LINGER_MS).unref();
   }
 
-  /** The last to release closes everything; nothing of it may be in use. */
+  /** The last to release closes everything, also where a part fails; nothing of it may be in use. @throws CudaError, JpegError */
   async release(): Promise<void> {
     this.#holders--;
     if (this.#holders > 0) return;
     DeviceResources.#open.delete(this.device);
     const kernels = await this.#kernels?.catch(() => undefined);
-    await this.decoders.close();
-    await Promise.all(this.#streams.splice(0).map((stream) => stream.close()));
-    await this.buffers.close();
-    await kernels?.close();
+    await allOrNone([
+      this.decoders.close(),
+      ...this.#streams.splice(0).map((stream) => stream.close()),
+      this.buffers.close(),
+      ...(kernels === undefined ? [] : [kernels.close()]),
+    ]);
   }
 }

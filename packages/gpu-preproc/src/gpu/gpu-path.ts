@@ -8,6 +8,7 @@ import type { PixelFormat } from '../reference/formats.js';
 import type { Crop, Geometry } from '../reference/geometry.js';
 import type { TensorRecipe } from '../reference/tensor.js';
 import type { Target } from '../target.js';
+import { allOrNone } from './all-or-none.js';
 import type { DeviceImage } from './device-image.js';
 import { DeviceResources } from './device-resources.js';
 import type { ImagePlan } from './image-plan.js';
@@ -97,8 +98,11 @@ export class GpuPath {
       return geometries.flat();
     } finally {
       // What was enqueued before it failed may still read and write the buffers.
-      if (!ended) await stream.done().catch(() => undefined);
-      for (const memory of taken) buffers.give(memory);
+      const free = ended || (await isOver(stream));
+      for (const memory of taken) {
+        if (free) buffers.give(memory);
+        else memory[Symbol.dispose]();
+      }
       if (filling.stream === undefined) this.#resources.giveStream(stream);
     }
   }
@@ -149,19 +153,21 @@ export class GpuPath {
     return made;
   }
 
-  /** Nothing is in flight any more. */
+  /** Nothing is in flight any more. Gives back all of it, also where closing a part fails. @throws CudaError */
   async close(): Promise<void> {
-    // One that failed is not kept.
-    await Promise.all(Array.from(this.#plans.values(), async (made) => (await made).close()));
-    await this.#resources.release();
+    try {
+      // One that failed is not kept.
+      await allOrNone(Array.from(this.#plans.values(), async (made) => (await made).close()));
+    } finally {
+      await this.#resources.release();
+    }
   }
 }
 
-/** As `Promise.all`, but not before each of them has ended. */
-async function allOrNone<T>(work: readonly Promise<T>[]): Promise<T[]> {
-  const settled = await Promise.allSettled(work);
-  return settled.map((one) => {
-    if (one.status === 'rejected') throw one.reason;
-    return one.value;
-  });
+/** Waits for what a stream was given, also one that its owner has closed meanwhile; false where that can't be known. */
+function isOver(stream: Stream): Promise<boolean> {
+  return (stream.closed ? stream.close() : stream.done()).then(
+    () => true,
+    () => false,
+  );
 }
