@@ -5,7 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { SharedMemory } from '@zerohop/cuda-native';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { missingBands } from '../../src/cpu/bands.js';
 import { convert, convertBy, type HostTensor } from '../../src/cpu/convert.js';
+import type { Job } from '../../src/cpu/messages.js';
 import { Threads } from '../../src/cpu/threads.js';
 import { imageFrom } from '../../src/image.js';
 import { ELEMENT_BYTES } from '../../src/reference/elements.js';
@@ -96,9 +98,17 @@ describe('threads', () => {
   });
 
   it('do the work: the JS thread writes only the first rows', async () => {
-    const pool = new Threads(2);
+    const left: unknown[] = [];
+    const pool = new (class extends Threads {
+      override async run(job: Job): Promise<string[]> {
+        const failures = await super.run(job);
+        left.push({ failures, missing: missingBands(job.bands), from: job.bands.from });
+        return failures;
+      }
+    })(2);
     const out = await slot(recipe, largeCount);
     await expectConverted(pool, out);
+    expect(left).toEqual([{ failures: [], missing: [], from: 1 }]);
     expect(pool.threads).toHaveLength(2);
     expect(pool.unavailable).toBeUndefined();
   });
@@ -200,7 +210,7 @@ describe('threads', () => {
     const image = imageFrom(data, options);
     const out = await slot(recipe, largeCount);
     const work = convert(image, recipe, out);
-    image.close();
+    await image.close();
     await work;
     expect(bytesOf(out.elements).equals(bytesOf(expected(large, recipe)))).toBe(true);
     await expect(convert(image, recipe, out)).rejects.toMatchObject({ code: 'ERR_DISPOSED' });
