@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { SharedMemory } from '@zerohop/cuda-native';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -196,6 +199,27 @@ describe('threads', () => {
     await expectConverted(pool, out);
     expect(pool.unavailable).toMatch('nonexistent');
     expect(pool.threads).toEqual([]);
+  });
+
+  it('are fewer where not all can be started, and do the work', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'zerohop-threads-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const program = pathToFileURL(join(folder, 'worker.mjs'));
+    const real = new URL('../../dist/worker.js', import.meta.url).href;
+    // Every second thread of this process ends at once.
+    await writeFile(
+      program,
+      `import { threadId } from 'node:worker_threads';
+       if (threadId % 2 === 0) process.exit(1);
+       await import(${JSON.stringify(real)});`,
+    );
+    const pool = new Threads(2, program);
+    const out = await slot(recipe, largeCount);
+    await expectConverted(pool, out);
+    while (pool.threads.length > 1) await setImmediate();
+    await expectConverted(pool, out);
+    expect(pool.threads).toHaveLength(1);
+    expect(pool.unavailable).toBeUndefined();
   });
 
   it('are done without where the picture carries what no message can', async () => {
