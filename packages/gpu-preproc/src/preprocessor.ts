@@ -48,6 +48,7 @@ export class Preprocessor {
    * Loads the kernels where the target is one of a GPU (`target.device`) or `device` names one.
    * @throws TypeError, RangeError for a wrong option
    * @throws PreprocError ERR_TENSOR_MISMATCH for a target that is not an image tensor
+   * @throws PreprocError ERR_KERNELS_MISSING when the package lacks the kernels' code
    * @throws CudaError when the driver refuses the kernels
    */
   static async create(options: PreprocessorOptions): Promise<Preprocessor> {
@@ -75,7 +76,7 @@ export class Preprocessor {
    * An encoded picture is decoded first; an `Image` is borrowed and not closed.
    * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, no stream, or a crop outside the picture
    * @throws PreprocError ERR_TENSOR_MISMATCH (also for a batch of more than one: see `runBatch` and `runTiles`),
-   * ERR_IMAGE_SIZE, ERR_DISPOSED, and what {@link decodeImage} throws
+   * ERR_IMAGE_SIZE, ERR_KERNELS_MISSING, ERR_DISPOSED, and what {@link decodeImage} throws
    * @throws CudaError of the GPU
    */
   async run(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry> {
