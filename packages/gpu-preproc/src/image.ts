@@ -54,13 +54,22 @@ export class Image {
     this.#owns = decoder !== undefined;
   }
 
-  /** The bytes, from the first pixel on. @throws PreprocError ERR_DISPOSED */
+  /**
+   * The bytes, from the first pixel on.
+   * @throws PreprocError ERR_DISPOSED
+   * @throws TypeError when a borrowed buffer was detached (sent to another thread) or made too small since
+   */
   get memory(): Uint8Array | DeviceMemory {
-    if (this.#memory === undefined) throw new PreprocError('ERR_DISPOSED', 'The image is closed');
-    return this.#memory;
+    const memory = this.#memory;
+    if (memory === undefined) throw new PreprocError('ERR_DISPOSED', 'The image is closed');
+    // A view of such a buffer reads as nothing, and would become a picture of whatever that is taken for.
+    if (memory instanceof Uint8Array && memory.byteLength < extent(this)) {
+      throw new TypeError("The image's buffer was detached, by a transfer to another thread, or resized");
+    }
+    return memory;
   }
 
-  /** The bytes of a picture in host memory, from the first pixel on. @throws PreprocError ERR_DISPOSED; TypeError */
+  /** The bytes of a picture in host memory, from the first pixel on. @throws as `memory`; TypeError for device memory */
   get data(): Uint8Array {
     const { memory } = this;
     if (memory instanceof Uint8Array) return memory;

@@ -74,10 +74,11 @@ export class Preprocessor {
    * Writes a picture into the whole of `block` and resolves, when the bytes are there, to how it was laid in. The block
    * is held (`block.hold`) until then, also when the promise is not awaited; after a failure its content is undefined.
    * An encoded picture is decoded first; an `Image` is borrowed and not closed.
-   * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, no stream, or a crop outside the picture
+   * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, no stream, or a crop outside
+   * the picture
    * @throws PreprocError ERR_TENSOR_MISMATCH (also for a batch of more than one: see `runBatch` and `runTiles`),
    * ERR_IMAGE_SIZE, ERR_KERNELS_MISSING, ERR_DISPOSED, and what {@link decodeImage} throws
-   * @throws CudaError of the GPU
+   * @throws CudaError of the GPU, JpegError `ERR_NVJPEG` of its decoder
    */
   async run(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry> {
     const { batch } = this.#settings.target;
@@ -100,7 +101,8 @@ export class Preprocessor {
     options: Omit<RunOptions, 'crop'> = {},
   ): Promise<Geometry[]> {
     if (!Array.isArray(sources)) throw wrongType('array of pictures', 'sources', sources);
-    return this.#fill(sources, block, options);
+    // A copy: the caller's array may change while they are decoded.
+    return this.#fill([...sources], block, options);
   }
 
   /**

@@ -29,10 +29,11 @@ export interface DecodeOptions {
  * copied to the device. The bytes must not change until the promise settles.
  * @throws TypeError, RangeError
  * @throws PreprocError ERR_DECODER_UNAVAILABLE, ERR_IMAGE_UNSUPPORTED, ERR_IMAGE_CORRUPT, ERR_IMAGE_TOO_LARGE
- * @throws CudaError, and JpegError `ERR_NVJPEG` for a failure of the library itself, with `device`
+ * @throws CudaError, JpegError `ERR_NVJPEG` with `device`
  */
 export async function decodeImage(bytes: Uint8Array, options: DecodeOptions = {}): Promise<Image> {
   if (!(bytes instanceof Uint8Array)) throw wrongType('Uint8Array', 'bytes', bytes);
+  if (typeof options !== 'object' || options === null) throw wrongType('object', 'options', options);
   const settings = readDecodeSettings(options);
   const { device } = options;
   if (device === undefined) return decodeBySharp(containerOf(bytes), bytes, settings);

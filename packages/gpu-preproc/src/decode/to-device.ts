@@ -20,7 +20,9 @@ export interface DevicePicture {
 type Take = (byteLength: number) => Promise<DeviceMemory>;
 
 /** What nvJPEG decodes, on every version of the library. */
-function isTaken({ process, color, bitsPerSample, subsampling }: JpegInfo): boolean {
+function isTaken({ process, color, bitsPerSample, subsampling, width, height }: JpegInfo): boolean {
+  // A height of 0 is allowed where a later segment (DNL) has it.
+  if (width === 0 || height === 0) return false;
   const usual = process === 'baseline' || process === 'extended' || process === 'progressive';
   return usual && bitsPerSample === 8 && (color === 'GRAY' || color === 'YCbCr') && subsampling !== 'other';
 }

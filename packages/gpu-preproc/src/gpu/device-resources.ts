@@ -1,6 +1,6 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
-import { allOrNone } from './all-or-none.js';
 import { Buffers } from './buffers.js';
+import { closeAll } from './close-all.js';
 import { Decoders } from './decoders.js';
 import { ImageKernels } from './image-kernels.js';
 import type { Orienter } from './orienter.js';
@@ -72,17 +72,12 @@ export class DeviceResources {
     setTimeout(release, LINGER_MS).unref();
   }
 
-  /** The last to release closes everything, also where a part fails; nothing of it may be in use. @throws CudaError, JpegError */
+  /** The last to release closes everything; nothing of it may be in use. @throws CudaError, JpegError; then too all is closed */
   async release(): Promise<void> {
     this.#holders--;
     if (this.#holders > 0) return;
     DeviceResources.#open.delete(this.device);
     const kernels = await this.#kernels?.catch(() => undefined);
-    await allOrNone([
-      this.decoders.close(),
-      ...this.#streams.splice(0).map((stream) => stream.close()),
-      this.buffers.close(),
-      ...(kernels === undefined ? [] : [kernels.close()]),
-    ]);
+    await closeAll([this.decoders, ...this.#streams.splice(0), this.buffers, kernels]);
   }
 }

@@ -8,7 +8,7 @@ import type { PixelFormat } from '../reference/formats.js';
 import type { Crop, Geometry } from '../reference/geometry.js';
 import type { TensorRecipe } from '../reference/tensor.js';
 import type { Target } from '../target.js';
-import { allOrNone } from './all-or-none.js';
+import { closeAll } from './close-all.js';
 import type { DeviceImage } from './device-image.js';
 import { DeviceResources } from './device-resources.js';
 import type { ImagePlan } from './image-plan.js';
@@ -153,14 +153,11 @@ export class GpuPath {
     return made;
   }
 
-  /** Nothing is in flight any more. Gives back all of it, also where closing a part fails. @throws CudaError */
+  /** Nothing is in flight any more. @throws CudaError, JpegError; then too all is closed */
   async close(): Promise<void> {
-    try {
-      // One that failed is not kept.
-      await allOrNone(Array.from(this.#plans.values(), async (made) => (await made).close()));
-    } finally {
-      await this.#resources.release();
-    }
+    // One that failed is not kept.
+    const plans = await Promise.all(this.#plans.values());
+    await closeAll([...plans, { close: () => this.#resources.release() }]);
   }
 }
 
@@ -170,4 +167,13 @@ function isOver(stream: Stream): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+/** As `Promise.all`, but not before each of them has ended. */
+async function allOrNone<T>(work: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(work);
+  return settled.map((one) => {
+    if (one.status === 'rejected') throw one.reason;
+    return one.value;
+  });
 }

@@ -2,7 +2,7 @@ import { Device } from '@zerohop/cuda-native';
 import type { Datatype, TensorBlock, TensorSpec } from '@zerohop/cuda-native/tensor';
 import { seeded } from '@zerohop/test-support';
 import sharp from 'sharp';
-import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { decodeImage, type Image, imageFrom, type PixelFormat, Preprocessor } from '../../src/index.js';
 import type { PreprocessorOptions } from '../../src/options.js';
 import { deviceBlock, mappedBlock } from '../device-block.js';
@@ -186,6 +186,16 @@ export function preprocessorSuite(): void {
     await image.close();
     expect('closed' in memory && memory.closed).toBe(true);
     await expect(decodeImage(png.subarray(0, 60), { device })).rejects.toMatchObject({ code: 'ERR_IMAGE_CORRUPT' });
+  });
+
+  test.each([{}, 'stream', 3])('%j for a stream is refused before memory is taken', async (stream) => {
+    await using pre = await Preprocessor.create({ target, device });
+    const alloc = vi.spyOn(device, 'alloc');
+    onTestFinished(() => alloc.mockRestore());
+    await expect(pre.run(picture('RGB8'), makeBlock(target), { stream: stream as never })).rejects.toThrow(
+      /^Expected Stream for stream but received/,
+    );
+    expect(alloc).not.toHaveBeenCalled();
   });
 
   test('close waits for runs in flight', async () => {

@@ -23,6 +23,17 @@ describe('runBatch', () => {
     expect(Buffer.compare(written as Uint8Array, Buffer.concat(blocks.map(({ memory }) => memory)))).toBe(0);
   });
 
+  test('the array may be used again at once', async () => {
+    const pre = await Preprocessor.create({ target });
+    const sources = [picture(50, 20), picture(31, 77)];
+    const blocks = [makeBlock(target), makeBlock(target)] as const;
+    const expected = await pre.runBatch(sources, blocks[0]);
+    const run = pre.runBatch(sources, blocks[1]);
+    sources.length = 0;
+    expect(await run).toEqual(expected);
+    expect(blocks[1].memory).toEqual(blocks[0].memory);
+  });
+
   test('another number of pictures than the batch is refused, and so is run', async () => {
     const pre = await Preprocessor.create({ target });
     const mismatch = { code: 'ERR_TENSOR_MISMATCH' };

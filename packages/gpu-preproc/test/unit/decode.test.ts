@@ -154,6 +154,10 @@ describe('decodeImage refuses', () => {
     );
     await expect(decodeImage(new Uint8Array(9), { limitInputPixels: 0 })).rejects.toThrow(RangeError);
     await expect(decodeImage(new Uint8Array(9), { exif: 1 as unknown as boolean })).rejects.toThrow(TypeError);
+    await expect(decodeImage(new Uint8Array(9), null as never)).rejects.toThrow(/^Expected object for options/);
+    await expect(decodeImage(new Uint8Array(9), { device: null as never })).rejects.toThrow(
+      /^Expected Device for device/,
+    );
   });
 });
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { type ImageOptions, imageFrom } from '../../src/index.js';
+import { type ImageOptions, imageFrom, Preprocessor } from '../../src/index.js';
+import { makeBlock, spec } from '../host-block.js';
 
 const options: ImageOptions = { width: 4, height: 3, format: 'RGB8' };
 
@@ -43,5 +44,15 @@ describe('imageFrom', () => {
     image[Symbol.dispose]();
     expect(image.closed).toBe(true);
     expect(() => image.data).toThrow(expect.objectContaining({ code: 'ERR_DISPOSED' }));
+  });
+
+  test('a buffer that was sent to another thread since is refused', async () => {
+    const sent = new ArrayBuffer(36);
+    const image = imageFrom(sent, options);
+    structuredClone(sent, { transfer: [sent] });
+    expect(() => image.data).toThrow(TypeError);
+    const target = spec([1, 3, 3, 4]);
+    const pre = await Preprocessor.create({ target });
+    await expect(pre.run(image, makeBlock(target))).rejects.toThrow(/^The image's buffer was detached/);
   });
 });
