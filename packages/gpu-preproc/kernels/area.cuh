@@ -5,7 +5,10 @@ namespace zerohop {
 
 // OpenCV's INTER_AREA as src/reference/area.ts defines it: the same operations on fp32 numbers in the same order.
 
-/** The source samples `start` to before `stop` that a target sample covers, of which those before `first` and from `end` on in part. */
+/**
+ * The source samples `start` to before `stop` that a target sample covers, of which those before `first` and from `end`
+ * on in part.
+ */
 struct Cell {
   int start, first, end, stop;
   float before, inner, behind;  // weights
@@ -75,7 +78,10 @@ HD Three mean(const ImageJob& job, const uint8_t* source, int x, int y) {
   return out;
 }
 
-/** Where a side grows: a target sample within one source sample takes it alone, one across an edge what it covers of each. */
+/**
+ * Where a side grows: a target sample within one source sample takes it alone, one across an edge what it covers of
+ * each.
+ */
 HD_CALLED Tap area_tap(int i, double scale, int placed, int source) {
   const double ratio = static_cast<double>(placed) / source;
   const double whole = floor(i * scale);

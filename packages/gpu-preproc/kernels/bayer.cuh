@@ -20,8 +20,8 @@ struct Neighbourhood {
 };
 
 /**
- * A Bayer mosaic of `Sample`s. Pixels at the border are those of the nearest pixel that has all neighbours; the image is
- * at least 3 x 3.
+ * A Bayer mosaic of `Sample`s. Pixels at the border are those of the nearest pixel that has all neighbours; the image
+ * is at least 3 x 3.
  */
 template <class Sample>
 struct Bayer : InFours<Bayer<Sample>> {

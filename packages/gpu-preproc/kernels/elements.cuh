@@ -14,8 +14,8 @@ HD float divide(int value, float divisor, float reciprocal) {
 }
 
 /**
- * What a kernel writes. `plain` is a byte that needs no table, as `encode` takes it, `encode` also takes a normalised value.
- * A thread writes `kGroup`.
+ * What a kernel writes. `plain` is a byte that needs no table, as `encode` takes it; `encode` also takes a normalised
+ * value. A thread writes `kGroup`.
  */
 struct Float32 {
   using Bits = uint32_t;

@@ -1,10 +1,11 @@
 #pragma once
 #include "area.cuh"
 
-// Entry points. `resized`, one image with linear interpolation, and `direct`, one image or its tiles unscaled, take a job
-// by value, then what its offsets count from: the image, the tensor, and the table of 3 x 256 elements or null. `batch`
-// takes several jobs of any kind but tiles, and so does `area`, for its interpolation and every datatype. A thread makes one pixel, or in `direct` a group of neighbouring ones, of row
-// blockIdx.y; blockIdx.z is the tile, in a batch the image.
+// Entry points. `resized`, one image with linear interpolation, and `direct`, one image or its tiles unscaled, take a
+// job by value, then what its offsets count from: the image, the tensor, and the table of 3 x 256 elements or null.
+// `batch` takes several jobs of any kind but tiles, and so does `area`, for its interpolation and every datatype. A
+// thread makes one pixel, or in `direct` a group of neighbouring ones, of row blockIdx.y; blockIdx.z is the tile, in a
+// batch the image.
 
 #define ZEROHOP_RESIZED(NAME, SOURCE, ELEMENT)                                                                        \
   extern "C" __global__ void NAME(const __grid_constant__ zerohop::ImageJob job, const uint8_t* source, void* output, \

@@ -22,7 +22,7 @@ static_assert(sizeof(OrientJob) == 40, "src/gpu/orienter.ts writes it");
 constexpr int kTile = 32;
 constexpr int kTileRows = 8;
 
-/** Pixels by row and column, three bytes in a word. A word between rows keeps both directions free of bank conflicts. */
+/** Pixels by row and column, three bytes in a word. A word between rows keeps both ways free of bank conflicts. */
 struct OrientTile {
   uint32_t pixels[kTile][kTile + 1];
 };

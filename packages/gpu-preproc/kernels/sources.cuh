@@ -3,8 +3,8 @@
 
 namespace zerohop {
 
-// A source reads pixels of an image. `at` gives one; `four` the pixels x to x + 3 of a row, `eight` those to x + 7. Coordinates are in the
-// image. Words are read only where at least one of their bytes belongs to the pixels asked for.
+// A source reads pixels of an image. `at` gives one; `four` the pixels x to x + 3 of a row, `eight` those to x + 7.
+// Coordinates are in the image. Words are read only where at least one of their bytes belongs to the pixels asked for.
 
 HD const uint8_t* aligned(const uint8_t* p) { return p - (reinterpret_cast<uintptr_t>(p) & 3); }
 HD uint32_t misalignment(const uint8_t* p) { return reinterpret_cast<uintptr_t>(p) & 3; }
@@ -113,8 +113,8 @@ struct Planar8 : InFours<Planar8> {
 };
 
 /**
- * NV12: luma, and at half the resolution interleaved U, V; the chroma of a pixel is that of its 2 x 2 block. 20-bit fixed
- * point, luma below its offset taken as black: with the limited BT.601 coefficients this is OpenCV's conversion.
+ * NV12: luma, and at half the resolution interleaved U, V; the chroma of a pixel is that of its 2 x 2 block. 20-bit
+ * fixed point, luma below its offset taken as black: with the limited BT.601 coefficients this is OpenCV's conversion.
  */
 struct Nv12 : InFours<Nv12> {
   static HD int to_byte(int value) { return clamp_to((value + (1 << 19)) >> 20, 0, 255); }

@@ -37,7 +37,8 @@ HD void fill_group(Group<Element>& group, const ImageJob& job, const void* table
       for (int i = 0; i < Group<Element>::kWords; i++) {
         const int low = pixels[2 * i].v[component], high = pixels[2 * i + 1].v[component];
         if constexpr (Depth<Source>::deep) {
-          group.words[i] = half_pair(normalised16<Element>(job, component, low), normalised16<Element>(job, component, high));
+          group.words[i] =
+              half_pair(normalised16<Element>(job, component, low), normalised16<Element>(job, component, high));
         } else {
           group.words[i] = half_pair(Element::plain(job, low), Element::plain(job, high));
         }

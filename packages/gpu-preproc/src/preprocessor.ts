@@ -12,7 +12,10 @@ import { checkBlock, hostElements } from './target.js';
 type Source = Uint8Array | Image;
 
 export interface RunOptions {
-  /** The stream that kernels and copies go to. No effect on what the CPU writes. @defaultValue the block's own */
+  /**
+   * The stream that kernels and copies go to, and behind whose work a picture in device memory is read. No other effect on
+   * what the CPU writes. @defaultValue the block's own
+   */
   readonly stream?: Stream;
   /**
    * The part of the (upright) picture that is used, instead of the image's own `crop`. Boxes come back in pixels of the
@@ -45,6 +48,7 @@ export class Preprocessor {
    * Loads the kernels where the target is one of a GPU (`target.device`) or `device` names one.
    * @throws TypeError, RangeError for a wrong option
    * @throws PreprocError ERR_TENSOR_MISMATCH for a target that is not an image tensor
+   * @throws PreprocError ERR_KERNELS_MISSING when the package lacks the kernels' code
    * @throws CudaError when the driver refuses the kernels
    */
   static async create(options: PreprocessorOptions): Promise<Preprocessor> {
@@ -70,9 +74,10 @@ export class Preprocessor {
    * Writes a picture into the whole of `block` and resolves, when the bytes are there, to how it was laid in. The block
    * is held (`block.hold`) until then, also when the promise is not awaited; after a failure its content is undefined.
    * An encoded picture is decoded first; an `Image` is borrowed and not closed.
-   * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, or a crop outside the picture
+   * @throws TypeError, RangeError for a source that is neither bytes nor an Image, no block, no stream, or a crop outside
+   * the picture
    * @throws PreprocError ERR_TENSOR_MISMATCH (also for a batch of more than one: see `runBatch` and `runTiles`),
-   * ERR_IMAGE_SIZE, ERR_DISPOSED, and what {@link decodeImage} throws
+   * ERR_IMAGE_SIZE, ERR_KERNELS_MISSING, ERR_DISPOSED, and what {@link decodeImage} throws
    * @throws CudaError of the GPU, JpegError `ERR_NVJPEG` of its decoder
    */
   async run(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry> {
@@ -116,6 +121,10 @@ export class Preprocessor {
         throw wrongType('Uint8Array or Image', 'source', source);
       }
     }
+    const { stream } = options;
+    if (stream !== undefined && (typeof stream !== 'object' || stream === null || !('launch' in stream))) {
+      throw wrongType('Stream', 'stream', stream);
+    }
     const { target, recipe } = this.#settings;
     checkBlock(block, target);
     const pictures = recipe.resize === 'tiles' ? 1 : target.batch;
@@ -141,19 +150,19 @@ export class Preprocessor {
     const { memory, deviceMemory, shm } = block;
     const { device: wanted, target } = this.#settings;
     const reached = memory instanceof Uint8Array ? deviceMemory : memory;
+    const work = { sources, crop, stream: stream ?? block.stream };
     if (wanted !== 'cpu') {
-      const filling = { sources, crop, stream: stream ?? block.stream };
       if (reached !== undefined && block.device !== undefined) {
-        return this.#writeByKernels(block.device, { ...filling, output: reached });
+        return this.#writeByKernels(block.device, { ...work, output: reached });
       }
       if (wanted !== undefined && memory instanceof Uint8Array) {
-        return this.#writeByKernels(wanted, { ...filling, output: memory });
+        return this.#writeByKernels(wanted, { ...work, output: memory });
       }
     }
     if (memory instanceof Uint8Array) {
-      return this.#cpu.fill(sources, crop, { elements: hostElements(memory, target), shm }, block.stream);
+      return this.#cpu.fill(work, { elements: hostElements(memory, target), shm }, block.stream);
     }
-    return this.#cpu.upload(sources, crop, (elements) => block.write(elements, stream ? { stream } : {}));
+    return this.#cpu.upload(work, (elements) => block.write(elements, stream ? { stream } : {}));
   }
 
   async #writeByKernels(device: Device, filling: Filling): Promise<Geometry[]> {

@@ -11,6 +11,14 @@ import { convert, type HostTensor } from './convert.js';
 
 type Source = Uint8Array | Image;
 
+/** What a block is filled with. */
+export interface CpuWork {
+  readonly sources: readonly Source[];
+  readonly crop: Crop | undefined;
+  /** The run's: pictures in device memory are read behind what it was given. */
+  readonly stream: Stream | undefined;
+}
+
 /** Fills blocks by the CPU. Owns the buffers for device memory that kernels don't write. */
 export class CpuPath {
   readonly #settings: PreprocessorSettings;
@@ -22,26 +30,17 @@ export class CpuPath {
     this.#settings = settings;
   }
 
-  /** Into host memory, once what `stream` has still to do with it is over. */
-  async fill(
-    sources: readonly Source[],
-    crop: Crop | undefined,
-    out: HostTensor,
-    stream: Stream | undefined,
-  ): Promise<Geometry[]> {
-    if (stream !== undefined && !stream.query()) await stream.done();
-    return this.#convert(sources, crop, () => out);
+  /** Into host memory, once what `blockStream` has still to do with it is over. */
+  async fill(work: CpuWork, out: HostTensor, blockStream: Stream | undefined): Promise<Geometry[]> {
+    if (blockStream !== undefined && !blockStream.query()) await blockStream.done();
+    return this.#convert(work, () => out);
   }
 
   /** Into a host buffer, from which `write` takes it. */
-  async upload(
-    sources: readonly Source[],
-    crop: Crop | undefined,
-    write: (elements: TensorBits) => Promise<void>,
-  ): Promise<Geometry[]> {
+  async upload(work: CpuWork, write: (elements: TensorBits) => Promise<void>): Promise<Geometry[]> {
     let elements: TensorBits | undefined;
     try {
-      const geometries = await this.#convert(sources, crop, () => {
+      const geometries = await this.#convert(work, () => {
         elements ??= this.#idle.pop() ?? this.#allocate();
         return { elements };
       });
@@ -59,17 +58,15 @@ export class CpuPath {
   }
 
   /** One picture after the other: no more than one is decoded at a time. */
-  async #convert(
-    sources: readonly Source[],
-    crop: Crop | undefined,
-    destination: () => HostTensor,
-  ): Promise<Geometry[]> {
+  async #convert({ sources, crop, stream }: CpuWork, destination: () => HostTensor): Promise<Geometry[]> {
     const { recipe, target, decode } = this.#settings;
     const geometries: Geometry[] = [];
     for (const [i, source] of sources.entries()) {
       const image = source instanceof Image ? source : await decodeBySharp(containerOf(source), source, decode);
       const part = crop === undefined ? image.crop : checkCrop(crop, image);
       geometries.push(...layPicture({ ...image, crop: part }, recipe, target));
+      // What fills device memory may still be on its way there; the copy goes by a stream of its own.
+      if (image.kind === 'cuda') await stream?.done();
       const host = image.kind === 'host' ? image : await image.toHost();
       const out = destination();
       const count = out.elements.length / sources.length;

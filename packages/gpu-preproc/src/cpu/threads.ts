@@ -19,7 +19,8 @@ const MOST_JOBS = 2;
  * of a pool, starting, replacing and `unref`, is most of this file.
  *
  * Threads are started by the first job that can use them, and again by the next one after a thread was lost. They live
- * until the process ends, which they do not hinder. Where none can be started there are none from then on.
+ * until the process ends, which they do not hinder. Where fewer can be started, as under a limit of a container, those do
+ * the work; where none can, there are none from then on.
  */
 export class Threads {
   readonly size: number;
@@ -28,9 +29,12 @@ export class Threads {
   readonly #waiting: (() => void)[] = [];
   #unavailable: string | undefined;
   #running = 0;
+  /** How many may be started: `size`, or as many as could be. */
+  #most: number;
 
   constructor(size = availableParallelism(), program = PROGRAM) {
     this.size = size;
+    this.#most = size;
     this.#program = program;
     if (program === undefined) this.#unavailable = "the thread's program, worker.js, is not beside this package's code";
   }
@@ -84,14 +88,20 @@ export class Threads {
     const ended = (thread: Thread, why: string, started: boolean): void => {
       this.#threads.delete(thread);
       // One that ran is replaced; one that never did would be started for each job in vain.
-      if (!started) this.#unavailable = why;
+      if (!started) this.#makeDo(why);
     };
     try {
-      while (this.#threads.size < this.size && this.#unavailable === undefined && this.#program !== undefined) {
+      while (this.#threads.size < this.#most && this.#program !== undefined) {
         this.#threads.add(new Thread(this.#program, ended));
       }
     } catch (error) {
-      this.#unavailable = error instanceof Error ? error.message : String(error);
+      this.#makeDo(error instanceof Error ? error.message : String(error));
     }
+  }
+
+  /** With the threads there are: more can't be started. */
+  #makeDo(why: string): void {
+    this.#most = Math.min(this.#most, this.#threads.size);
+    if (this.#most === 0) this.#unavailable = why;
   }
 }

@@ -1,4 +1,4 @@
-export type ExifOrientation = 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8;
+import type { ExifOrientation } from '../reference/orient.js';
 
 const SOI = 0xd8;
 const EOI = 0xd9;

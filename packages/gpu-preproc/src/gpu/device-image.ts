@@ -1,5 +1,5 @@
 import type { DeviceMemory } from '@zerohop/cuda-native';
-import { checkOneOf, checkPositiveInteger, outOfRange } from '../arguments.js';
+import { checkCrop, checkOneOf, checkPositiveInteger, outOfRange } from '../arguments.js';
 import { FORMATS, type FormatTraits, type PixelFormat, traitsOf } from '../reference/formats.js';
 import type { Crop } from '../reference/geometry.js';
 
@@ -33,19 +33,6 @@ const MOST = 2 ** 31 - 1;
 
 function planesBehindFirst(format: PixelFormat): number {
   return traitsOf(format).kernel === 'planar8' ? 2 : 0;
-}
-
-function checkCrop({ x, y, width, height }: Crop, image: DeviceImage): Crop {
-  for (const [name, from, size, limit] of [
-    ['x', x, width, image.width],
-    ['y', y, height, image.height],
-  ] as const) {
-    checkPositiveInteger(`crop's size along ${name}`, size);
-    if (!Number.isSafeInteger(from) || from < 0 || from + size > limit) {
-      throw outOfRange(`integer from 0 to ${limit - size}`, `crop.${name}`, from);
-    }
-  }
-  return { x, y, width, height };
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Device, DeviceMemory, Stream } from '@zerohop/cuda-native';
-import { checkCrop, wrongType } from '../arguments.js';
+import { checkCrop } from '../arguments.js';
 import type { DecodeSettings } from '../decode/settings.js';
 import { decodeToDevice } from '../decode/to-device.js';
 import { extent, Image } from '../image.js';
@@ -72,7 +72,7 @@ export class GpuPath {
    */
   async fill(filling: Filling): Promise<Geometry[]> {
     const { buffers } = this.#resources;
-    const stream = checkStream(filling.stream) ?? this.#resources.takeStream();
+    const stream = filling.stream ?? this.#resources.takeStream();
     const taken: DeviceMemory[] = [];
     let ended = false;
     try {
@@ -98,8 +98,11 @@ export class GpuPath {
       return geometries.flat();
     } finally {
       // What was enqueued before it failed may still read and write the buffers.
-      if (!ended) await stream.done().catch(() => undefined);
-      for (const memory of taken) buffers.give(memory);
+      const free = ended || (await isOver(stream));
+      for (const memory of taken) {
+        if (free) buffers.give(memory);
+        else memory[Symbol.dispose]();
+      }
       if (filling.stream === undefined) this.#resources.giveStream(stream);
     }
   }
@@ -158,11 +161,12 @@ export class GpuPath {
   }
 }
 
-/** By its shape: an application may have two copies of the class. What is no stream could not be waited for. */
-function checkStream(stream: Stream | undefined): Stream | undefined {
-  const fits = stream === undefined || (typeof stream === 'object' && stream !== null && 'copyToDevice' in stream);
-  if (!fits) throw wrongType('Stream', 'stream', stream);
-  return stream;
+/** Waits for what a stream was given, also one that its owner has closed meanwhile; false where that can't be known. */
+function isOver(stream: Stream): Promise<boolean> {
+  return (stream.closed ? stream.close() : stream.done()).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** As `Promise.all`, but not before each of them has ended. */

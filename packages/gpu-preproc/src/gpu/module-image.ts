@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { availability, type Device, type Module } from '@zerohop/cuda-native';
 import { PreprocError } from '../errors.js';
@@ -32,7 +32,7 @@ export async function loadKernels(device: Device): Promise<{ module: Module; loa
   const cuda = availability();
   if (fatbin !== undefined && cuda.available && cuda.driverVersion >= FATBIN_DRIVER) {
     try {
-      return { module: await device.loadModule(readFileSync(fatbin)), loadedFrom: 'fatbin' };
+      return { module: await device.loadModule(await readFile(fatbin)), loadedFrom: 'fatbin' };
     } catch (error) {
       if (!TRY_PTX.has(String(codeOf(error)))) throw error;
     }
@@ -40,5 +40,5 @@ export async function loadKernels(device: Device): Promise<{ module: Module; loa
   if (ptx === undefined) {
     throw new PreprocError('ERR_KERNELS_MISSING', 'The package is incomplete: it has no preproc.ptx. Install it again');
   }
-  return { module: await device.loadModule(readFileSync(ptx)), loadedFrom: 'ptx' };
+  return { module: await device.loadModule(await readFile(ptx)), loadedFrom: 'ptx' };
 }

@@ -1,11 +1,16 @@
 import { execFile } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { SharedMemory } from '@zerohop/cuda-native';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { missingBands } from '../../src/cpu/bands.js';
 import { convert, convertBy, type HostTensor } from '../../src/cpu/convert.js';
+import type { Job } from '../../src/cpu/messages.js';
 import { Threads } from '../../src/cpu/threads.js';
 import { imageFrom } from '../../src/image.js';
 import { ELEMENT_BYTES } from '../../src/reference/elements.js';
@@ -96,9 +101,17 @@ describe('threads', () => {
   });
 
   it('do the work: the JS thread writes only the first rows', async () => {
-    const pool = new Threads(2);
+    const left: unknown[] = [];
+    const pool = new (class extends Threads {
+      override async run(job: Job): Promise<string[]> {
+        const failures = await super.run(job);
+        left.push({ failures, missing: missingBands(job.bands), from: job.bands.from });
+        return failures;
+      }
+    })(2);
     const out = await slot(recipe, largeCount);
     await expectConverted(pool, out);
+    expect(left).toEqual([{ failures: [], missing: [], from: 1 }]);
     expect(pool.threads).toHaveLength(2);
     expect(pool.unavailable).toBeUndefined();
   });
@@ -188,6 +201,27 @@ describe('threads', () => {
     expect(pool.threads).toEqual([]);
   });
 
+  it('are fewer where not all can be started, and do the work', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'zerohop-threads-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const program = pathToFileURL(join(folder, 'worker.mjs'));
+    const real = new URL('../../dist/worker.js', import.meta.url).href;
+    // Every second thread of this process ends at once.
+    await writeFile(
+      program,
+      `import { threadId } from 'node:worker_threads';
+       if (threadId % 2 === 0) process.exit(1);
+       await import(${JSON.stringify(real)});`,
+    );
+    const pool = new Threads(2, program);
+    const out = await slot(recipe, largeCount);
+    await expectConverted(pool, out);
+    while (pool.threads.length > 1) await setImmediate();
+    await expectConverted(pool, out);
+    expect(pool.threads).toHaveLength(1);
+    expect(pool.unavailable).toBeUndefined();
+  });
+
   it('are done without where the picture carries what no message can', async () => {
     const out = await slot(recipe, largeCount);
     const carrying = { ...large, release: () => undefined };
@@ -200,7 +234,7 @@ describe('threads', () => {
     const image = imageFrom(data, options);
     const out = await slot(recipe, largeCount);
     const work = convert(image, recipe, out);
-    image.close();
+    await image.close();
     await work;
     expect(bytesOf(out.elements).equals(bytesOf(expected(large, recipe)))).toBe(true);
     await expect(convert(image, recipe, out)).rejects.toMatchObject({ code: 'ERR_DISPOSED' });

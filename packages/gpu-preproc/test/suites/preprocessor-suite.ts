@@ -201,8 +201,11 @@ export function preprocessorSuite(): void {
   test('close waits for runs in flight', async () => {
     const pre = await Preprocessor.create({ target, device });
     const block = await blockIn('GPU memory', target);
-    const run = pre.run(picture('RGB8'), block);
+    let over = false;
+    const hold = (work: Promise<unknown>) => void work.then(() => (over = true));
+    const run = pre.run(picture('RGB8'), { ...block, hold });
     await pre.close();
+    expect(over).toBe(true);
     await run;
     await expect(pre.run(picture('RGB8'), block)).rejects.toMatchObject({ code: 'ERR_DISPOSED' });
   });

@@ -49,7 +49,7 @@ describe('run', () => {
     const host = makeBlock(target);
     await pre.run(picture(), host);
     const device = makeBlock({ ...target, kind: 'cuda' });
-    const stream = {} as NonNullable<TensorBlock['stream']>;
+    const stream = { launch: () => undefined } as unknown as NonNullable<TensorBlock['stream']>;
     await Promise.all([pre.run(picture(), device, { stream }), pre.run(picture(), device)]);
     await pre.run(picture(), device);
     expect(device.writes.map(({ data }) => data)).toEqual([host.memory, host.memory, host.memory]);
