@@ -20,6 +20,19 @@ export const wrongType = (expected: string, name: string, value: unknown): TypeE
 export const outOfRange = (expected: string, name: string, value: unknown): RangeError =>
   new RangeError(message(expected, name, value));
 
+/** The names of T's fields; the compiler sees to it that none is left out. */
+export function fieldsOf<T>(fields: Readonly<Record<keyof Required<T>, true>>): ReadonlySet<string> {
+  return new Set(Object.keys(fields));
+}
+
+/** Checks an object of options, and refuses a field that is not `known`: a misspelt one would be left out silently. */
+export function checkFields(name: string, value: unknown, known: ReadonlySet<string>): void {
+  if (typeof value !== 'object' || value === null) throw wrongType('object', name, value);
+  for (const field of Object.keys(value)) {
+    if (!known.has(field)) throw wrongType(`one of ${[...known].join(', ')}`, `a field of ${name}`, field);
+  }
+}
+
 export function checkPositiveInteger(name: string, value: unknown): number {
   if (typeof value !== 'number') throw wrongType('positive integer', name, value);
   if (!Number.isSafeInteger(value) || value < 1) throw outOfRange('positive integer', name, value);

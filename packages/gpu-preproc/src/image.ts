@@ -1,5 +1,13 @@
 import type { DeviceMemory } from '@zerohop/cuda-native';
-import { checkCrop, checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
+import {
+  checkCrop,
+  checkFields,
+  checkOneOf,
+  checkPositiveInteger,
+  fieldsOf,
+  outOfRange,
+  wrongType,
+} from './arguments.js';
 import { PreprocError } from './errors.js';
 import { type PixelFormat, traitsOf } from './reference/formats.js';
 import type { Crop } from './reference/geometry.js';
@@ -134,6 +142,17 @@ export interface ImageOptions {
   readonly range?: 'limited' | 'full';
 }
 
+const OPTIONS = fieldsOf<ImageOptions>({
+  width: true,
+  height: true,
+  format: true,
+  pitch: true,
+  planePitch: true,
+  crop: true,
+  matrix: true,
+  range: true,
+});
+
 /** What says where each pixel of a picture lies. */
 export type PixelShape = Required<Pick<Pixels, 'width' | 'height' | 'format' | 'pitch' | 'planePitch'>>;
 
@@ -169,6 +188,7 @@ export type ImageMemory = Uint8Array | Uint8ClampedArray | ArrayBufferLike | Dev
  * columns, 16-bit samples at an odd address of a device, or memory too short for the size and pitch
  */
 export function imageFrom(memory: ImageMemory, options: ImageOptions): Image {
+  checkFields('options', options, OPTIONS);
   const width = checkPositiveInteger('width', options.width);
   const height = checkPositiveInteger('height', options.height);
   const format = checkOneOf('format', options.format, FORMATS);

@@ -1,6 +1,14 @@
 import type { Device } from '@zerohop/cuda-native';
 import type { TensorSpec } from '@zerohop/cuda-native/tensor';
-import { checkBoolean, checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
+import {
+  checkBoolean,
+  checkFields,
+  checkOneOf,
+  checkPositiveInteger,
+  fieldsOf,
+  outOfRange,
+  wrongType,
+} from './arguments.js';
 import { checkLetterbox, checkOverlap, checkValues } from './checks.js';
 import { type DecodeSettings, readDecodeSettings } from './decode/settings.js';
 import type { LetterboxOptions, ResizeMode } from './reference/geometry.js';
@@ -71,6 +79,24 @@ export interface PreprocessorOptions {
   readonly device?: Device | 'cpu';
 }
 
+const OPTIONS = fieldsOf<PreprocessorOptions>({
+  target: true,
+  resize: true,
+  interpolation: true,
+  colorOrder: true,
+  scale: true,
+  mean: true,
+  std: true,
+  pad: true,
+  exif: true,
+  limitInputPixels: true,
+  exact: true,
+  device: true,
+});
+
+const TILE_OPTIONS = fieldsOf<TileOptions>({ width: true, height: true, overlap: true });
+const LETTERBOX_OPTIONS = fieldsOf<LetterboxOptions>({ align: true, scaleUp: true });
+
 /** What was given to `Preprocessor.create`, checked and without gaps. */
 export interface PreprocessorSettings {
   readonly target: Target;
@@ -91,6 +117,7 @@ function readDevice({ device, target }: PreprocessorOptions): Device | 'cpu' | u
 type Resizing = Pick<TensorRecipe, 'resize' | 'overlap' | 'align' | 'scaleUp'>;
 
 function readTiles(tiles: TileOptions, target: Target): Resizing {
+  checkFields('resize.tiles', tiles, TILE_OPTIONS);
   for (const side of ['width', 'height'] as const) {
     const size = checkPositiveInteger(`resize.tiles.${side}`, tiles[side]);
     if (size !== target[side]) throw outOfRange(`${target[side]}, the target's ${side}`, `resize.tiles.${side}`, size);
@@ -102,6 +129,7 @@ function readResize(resize: NonNullable<PreprocessorOptions['resize']>, target: 
   if (typeof resize === 'object' && resize !== null) {
     if ('tiles' in resize && typeof resize.tiles === 'object') return readTiles(resize.tiles, target);
     if ('letterbox' in resize && typeof resize.letterbox === 'object') {
+      checkFields('resize.letterbox', resize.letterbox, LETTERBOX_OPTIONS);
       return { resize: 'letterbox', ...checkLetterbox(resize.letterbox, 'resize.letterbox.') };
     }
   }
@@ -110,7 +138,7 @@ function readResize(resize: NonNullable<PreprocessorOptions['resize']>, target: 
 
 /** Checks what was given to `Preprocessor.create`. */
 export function readOptions(options: PreprocessorOptions): PreprocessorSettings {
-  if (typeof options !== 'object' || options === null) throw wrongType('object', 'options', options);
+  checkFields('options', options, OPTIONS);
   const target = readTarget(options.target);
   const recipe: TensorRecipe = {
     width: target.width,

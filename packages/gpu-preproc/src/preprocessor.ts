@@ -1,6 +1,6 @@
 import type { Device, Stream } from '@zerohop/cuda-native';
 import type { TensorBlock } from '@zerohop/cuda-native/tensor';
-import { wrongType } from './arguments.js';
+import { checkFields, fieldsOf, wrongType } from './arguments.js';
 import { CpuPath } from './cpu/cpu-path.js';
 import { PreprocError } from './errors.js';
 import { type Filling, GpuPath } from './gpu/gpu-path.js';
@@ -23,6 +23,8 @@ export interface RunOptions {
    */
   readonly crop?: Crop;
 }
+
+const RUN_OPTIONS = fieldsOf<RunOptions>({ stream: true, crop: true });
 
 /**
  * Turns pictures into one kind of tensor. Several `run` calls may be in flight at once, on different blocks.
@@ -93,7 +95,8 @@ export class Preprocessor {
   }
 
   /**
-   * Writes several pictures, of any sizes and formats, into one block: as many as its batch, in order. Otherwise as `run`.
+   * Writes several pictures, of any sizes and formats, into one block: as many as its batch, in order. Not for
+   * `resize: { tiles }`. Otherwise as `run`.
    */
   async runBatch(
     sources: readonly Source[],
@@ -101,21 +104,35 @@ export class Preprocessor {
     options: Omit<RunOptions, 'crop'> = {},
   ): Promise<Geometry[]> {
     if (!Array.isArray(sources)) throw wrongType('array of pictures', 'sources', sources);
+    this.#checkTiles(false);
     // A copy: the caller's array may change while they are decoded.
     return this.#fill([...sources], block, options);
   }
 
   /**
    * Cuts one picture into the tiles of a block's batch, row by row from the top, for `resize: { tiles }`. Resolves to the
-   * geometry of each, whose `toImage` leads back into the whole picture. The number of tiles has to be the batch:
-   * ERR_TENSOR_MISMATCH otherwise. Otherwise as `run`.
+   * geometry of each, whose `toImage` leads back into the whole picture. The number of tiles has to be the batch, and
+   * `resize` to be tiles: ERR_TENSOR_MISMATCH otherwise. Otherwise as `run`.
    */
   async runTiles(source: Source, block: TensorBlock, options: RunOptions = {}): Promise<Geometry[]> {
+    this.#checkTiles(true);
     return this.#fill([source], block, options);
+  }
+
+  #checkTiles(wanted: boolean): void {
+    const { resize } = this.#settings.recipe;
+    if ((resize === 'tiles') === wanted) return;
+    throw new PreprocError(
+      'ERR_TENSOR_MISMATCH',
+      wanted
+        ? `Expected resize: { tiles } for runTiles but received '${resize}': use run, or runBatch`
+        : 'Expected several pictures for runBatch but resize: { tiles } cuts one into the batch: use runTiles',
+    );
   }
 
   async #fill(sources: readonly Source[], block: TensorBlock, options: RunOptions): Promise<Geometry[]> {
     if (this.closed) throw new PreprocError('ERR_DISPOSED', 'The preprocessor is closed');
+    checkFields('options', options, RUN_OPTIONS);
     for (const source of sources) {
       if (!(source instanceof Uint8Array) && !(source instanceof Image)) {
         throw wrongType('Uint8Array or Image', 'source', source);
@@ -127,11 +144,10 @@ export class Preprocessor {
     }
     const { target, recipe } = this.#settings;
     checkBlock(block, target);
-    const pictures = recipe.resize === 'tiles' ? 1 : target.batch;
-    if (sources.length !== pictures) {
+    if (recipe.resize !== 'tiles' && sources.length !== target.batch) {
       throw new PreprocError(
         'ERR_TENSOR_MISMATCH',
-        `Expected ${pictures} pictures for a batch of ${target.batch} but received ${sources.length}`,
+        `Expected ${target.batch} pictures for a batch of ${target.batch} but received ${sources.length}`,
       );
     }
     // Throws when the block's lease is over, before any work is started. Nothing is awaited up to `hold`, so the block

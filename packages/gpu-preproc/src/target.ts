@@ -1,5 +1,5 @@
 import type { TensorBlock, TensorSpec } from '@zerohop/cuda-native/tensor';
-import { checkOneOf, checkPositiveInteger, outOfRange, wrongType } from './arguments.js';
+import { checkFields, checkOneOf, checkPositiveInteger, fieldsOf, outOfRange, wrongType } from './arguments.js';
 import { PreprocError } from './errors.js';
 import { ELEMENT_BYTES } from './reference/elements.js';
 import type { TensorBits } from './reference/tensor.js';
@@ -45,7 +45,17 @@ function tensorTarget(target: Omit<Target, 'shape' | 'byteLength'>): Target {
 
 const listed = (shape: readonly number[]): string => `[${shape.join(',')}]`;
 
+const SIZE_FIELDS = fieldsOf<TargetSize>({
+  width: true,
+  height: true,
+  datatype: true,
+  layout: true,
+  channels: true,
+  batch: true,
+});
+
 function sizedTarget(target: TargetSize): Target {
+  checkFields('target', target, SIZE_FIELDS);
   const channels = target.channels ?? 3;
   if (!isChannels(channels)) throw outOfRange('1 or 3', 'target.channels', channels);
   return tensorTarget({
@@ -87,7 +97,7 @@ export function readTarget(target: TensorSpec | TargetSize): Target {
 /** Refuses a block that is not exactly the target. */
 export function checkBlock(block: TensorBlock, target: Target): void {
   if (typeof block !== 'object' || block === null || !Array.isArray(block.shape) || !('hold' in block)) {
-    throw wrongType('TensorBlock', 'block', block);
+    throw wrongType("TensorBlock, such as a lease's input(name),", 'block', block);
   }
   const expected = target.shape;
   const same = block.shape.length === 4 && expected.every((size, i) => size === block.shape[i]);

@@ -36,7 +36,9 @@ export class Threads {
     this.size = size;
     this.#most = size;
     this.#program = program;
-    if (program === undefined) this.#unavailable = "the thread's program, worker.js, is not beside this package's code";
+    if (program === undefined)
+      this.#unavailable =
+        "the thread's program, worker.js, is not beside this package's code (a bundler must leave the package external)";
   }
 
   /** Why there are no threads. */

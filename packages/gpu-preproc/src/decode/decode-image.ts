@@ -1,5 +1,5 @@
 import type { Device } from '@zerohop/cuda-native';
-import { wrongType } from '../arguments.js';
+import { checkFields, fieldsOf, wrongType } from '../arguments.js';
 import { DeviceResources } from '../gpu/device-resources.js';
 import { Image } from '../image.js';
 import { decodeBySharp } from './by-sharp.js';
@@ -15,6 +15,8 @@ export interface DecodeOptions {
   /** Decodes into memory of this GPU, JPEGs by nvJPEG where that is there. @defaultValue none: into host memory */
   readonly device?: Device;
 }
+
+const OPTIONS = fieldsOf<DecodeOptions>({ exif: true, limitInputPixels: true, device: true });
 
 /**
  * Decodes a JPEG, PNG, WebP or TIFF into upright 8-bit RGB in memory of its own: of the host, or of `device`. Grey,
@@ -33,7 +35,7 @@ export interface DecodeOptions {
  */
 export async function decodeImage(bytes: Uint8Array, options: DecodeOptions = {}): Promise<Image> {
   if (!(bytes instanceof Uint8Array)) throw wrongType('Uint8Array', 'bytes', bytes);
-  if (typeof options !== 'object' || options === null) throw wrongType('object', 'options', options);
+  checkFields('options', options, OPTIONS);
   const settings = readDecodeSettings(options);
   const { device } = options;
   if (device === undefined) return decodeBySharp(containerOf(bytes), bytes, settings);

@@ -77,8 +77,12 @@ function deepRows(image: Pixels, part: Crop): RgbRows<Uint16Array> {
   const row = new Uint16Array(3 * part.width);
   if (image.format !== 'GRAY16') return converted(row, part, (y, to) => bayerRow(image, samples, pitch, part, y, to));
   return converted(row, part, (y, to) => {
-    for (let x = 0, from = y * pitch + part.x; x < part.width; x++, from++)
-      to.fill(samples[from] as number, 3 * x, 3 * x + 3);
+    for (let x = 0, from = y * pitch + part.x, i = 0; x < part.width; x++, from++, i += 3) {
+      const sample = samples[from] as number;
+      to[i] = sample;
+      to[i + 1] = sample;
+      to[i + 2] = sample;
+    }
   });
 }
 

@@ -29,7 +29,8 @@ export function normalise(value: number, scale: number, mean: number, std: numbe
 }
 
 /**
- * A dense tensor as bit patterns: FP32 in an Int32Array, FP16 in a Uint16Array, UINT8 and INT8 in a Uint8Array.
+ * A dense tensor as bit patterns: FP32 in an Int32Array, FP16 in a Uint16Array, UINT8 and INT8 in a Uint8Array. A
+ * `Float32Array` of the same buffer has the values.
  */
 export type TensorBits = Int32Array | Uint16Array | Uint8Array;
 
@@ -150,10 +151,22 @@ export interface RowBand {
   readonly to: number;
 }
 
+/** In another kind of array the bits would become numbers: those of 1.0, in a Float32Array, 1065353216.0. */
+function checkElements(datatype: ElementType, out: TensorBits): void {
+  const expected = tensorBits(datatype, 0)[Symbol.toStringTag];
+  const received = out[Symbol.toStringTag];
+  if (received !== expected) {
+    throw new TypeError(
+      `Expected ${expected}, the bits of ${datatype}, for out but received ${received}: see tensorBits`,
+    );
+  }
+}
+
 /**
  * Writes the picture into `out`, every element of it, and tells where it went. With `rows`, only those rows of the tensor
  * are written: several threads that share the picture and the tensor can write a band each, and get the same bytes.
  * Synchronous; allocates a few rows.
+ * @throws TypeError when `out` is another kind of array than `tensorBits` makes
  * @throws RangeError for `resize: 'none'` and another size, when `out` has not the elements of the tensor (of all tiles),
  * and for one channel of a picture that has colours
  */
@@ -162,6 +175,7 @@ export function imageToTensor(image: Pixels, recipe: TensorRecipe, out: TensorBi
   if (channels === 1 && !image.format.startsWith('GRAY')) {
     throw new RangeError(`Expected GRAY8 or GRAY16 for a tensor of one channel but received ${image.format}`);
   }
+  checkElements(recipe.datatype, out);
   const geometries = geometriesOf(image, recipe);
   const each = channels * width * height;
   if (out.length !== geometries.length * each) {

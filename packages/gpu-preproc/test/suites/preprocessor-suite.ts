@@ -13,7 +13,7 @@ import { noise } from '../noise.js';
 const target = spec([1, 3, 48, 80]);
 
 function picture(format: PixelFormat, seed = 1, width = 120, height = 64): Image {
-  const { data, ...shape } = noiseImage(seed, { width, height, format });
+  const { data, byteOffset: _, ...shape } = noiseImage(seed, { width, height, format });
   return imageFrom(data, shape);
 }
 

@@ -75,6 +75,27 @@ describe('runTiles', () => {
     const overlap = { target, resize: { tiles: { width: 32, height: 32, overlap: 32 } } };
     await expect(Preprocessor.create(overlap)).rejects.toThrow(RangeError);
   });
+
+  test('pictures for tiles, and tiles without resize: { tiles }, are refused with the call that was meant', async () => {
+    const cut = await Preprocessor.create({ target, resize });
+    const six = Array.from({ length: 6 }, () => picture(32, 32));
+    await expect(cut.runBatch(six, makeBlock(target))).rejects.toMatchObject({
+      code: 'ERR_TENSOR_MISMATCH',
+      message: expect.stringContaining('use runTiles'),
+    });
+    const one = spec([1, 32, 32, 3], 'UINT8');
+    const whole = await Preprocessor.create({ target: one });
+    await expect(whole.runTiles(picture(70, 50), makeBlock(one))).rejects.toMatchObject({
+      code: 'ERR_TENSOR_MISMATCH',
+      message: expect.stringContaining("received 'letterbox': use run"),
+    });
+  });
+
+  test('a misspelt option of a run is refused', async () => {
+    const pre = await Preprocessor.create({ target, resize });
+    const options = { corp: { x: 0, y: 0, width: 9, height: 9 } } as object;
+    await expect(pre.runTiles(picture(70, 50), makeBlock(target), options)).rejects.toThrow(TypeError);
+  });
 });
 
 describe('crop', () => {

@@ -30,6 +30,14 @@ describe('imageFrom', () => {
     expect(() => imageFrom(new Uint8Array(99), { ...options, ...wrong })).toThrow(new RangeError(message));
   });
 
+  test('a misspelt option is a TypeError', () => {
+    expect(() => imageFrom(new Uint8Array(99), { ...options, stride: 16 } as ImageOptions)).toThrow(
+      new TypeError(
+        'Expected one of width, height, format, pitch, planePitch, crop, matrix, range for a field of options but received "stride" of type string',
+      ),
+    );
+  });
+
   test('a wrong type is a TypeError', () => {
     expect(() => imageFrom(new Uint8Array(99), { ...options, format: 'CMYK' as 'RGB8' })).toThrow(
       /^Expected one of "RGB8", "BGR8", .* for format but received "CMYK" of type string$/,

@@ -199,6 +199,10 @@ describe('create', () => {
     ['pad', { pad: 1.5 }, RangeError],
     ['limitInputPixels', { limitInputPixels: -1 }, RangeError],
     ['exif', { exif: 'yes' }, TypeError],
+    ['a field of options', { means: 0.5 }, TypeError],
+    ['a field of target', { target: { width: 40, height: 24, dtype: 'FP16' } }, TypeError],
+    ['a field of resize.letterbox', { resize: { letterbox: { scaleup: false } } }, TypeError],
+    ['a field of resize.tiles', { resize: { tiles: { width: 40, height: 24, overlaps: 8 } } }, TypeError],
   ])('names a wrong %s', async (name, wrong, type) => {
     const error = await Preprocessor.create({ target, ...wrong }).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(type);

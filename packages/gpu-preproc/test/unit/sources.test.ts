@@ -1,7 +1,7 @@
 import { seeded } from '@zerohop/test-support';
 import { expect, test } from 'vitest';
 import { traitsOf } from '../../src/reference/formats.js';
-import { imageToTensor, type Pixels, resize, tensorBits } from '../../src/reference.js';
+import { imageToTensor, type Pixels, resize, type TensorBits, tensorBits } from '../../src/reference.js';
 import { FORMAT_NAMES, type KernelCase, noiseImage, randomCase } from '../kernel-cases.js';
 import { define } from '../kernel-definition.js';
 
@@ -99,3 +99,22 @@ test('one channel of a picture that has colours is refused', () => {
   } as const;
   expect(() => imageToTensor(image, recipe, new Uint8Array(63))).toThrow(RangeError);
 });
+
+test.each(['FP32', 'FP16', 'UINT8', 'INT8'] as const)(
+  '%s: an array of anything but its bits is refused',
+  (datatype) => {
+    const image = noiseImage(5, { width: 3, height: 2, format: 'RGB8' });
+    const recipe = {
+      width: 3,
+      height: 2,
+      datatype,
+      resize: 'none',
+      interpolation: 'linear',
+      colorOrder: 'RGB',
+      pad: [0, 0, 0],
+    } as const;
+    const floats = new Float32Array(18) as unknown as TensorBits; // a program in JavaScript may give them
+    expect(() => imageToTensor(image, recipe, floats)).toThrow(TypeError);
+    expect(floats).toEqual(new Float32Array(18));
+  },
+);
