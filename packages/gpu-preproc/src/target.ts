@@ -21,7 +21,7 @@ export interface TargetSize {
   readonly batch?: number;
 }
 
-/** What is written: `[batch, channels, height, width]` or `[batch, height, width, channels]`, dense, of `datatype`. */
+/** What is written: `[batch, channels, height, width]` or `[batch, height, width, channels]`, dense; `shape` may lack a batch of 1. */
 export interface Target {
   readonly width: number;
   readonly height: number;
@@ -68,7 +68,10 @@ function sizedTarget(target: TargetSize): Target {
   });
 }
 
-/** Checks a target given to `Preprocessor.create`. A shape with the channels in both places is read as NCHW. */
+/**
+ * Checks a target given to `Preprocessor.create`; one of three dimensions is a batch of 1. A shape with the channels in both places is read
+ * as NCHW.
+ */
 export function readTarget(target: TensorSpec | TargetSize): Target {
   if (typeof target !== 'object' || target === null) {
     throw wrongType('TensorSpec or { width, height }', 'target', target);
@@ -76,15 +79,18 @@ export function readTarget(target: TensorSpec | TargetSize): Target {
   if (!('shape' in target)) return sizedTarget(target);
   const { name, shape } = target;
   const datatype = DATATYPES.find((candidate) => candidate === target.datatype);
-  const layout = isChannels(shape[1]) ? 'NCHW' : 'NHWC';
-  const [batch, channels, height, width] = layout === 'NCHW' ? shape : [shape[0], shape[3], shape[1], shape[2]];
-  if (datatype === undefined || shape.length !== 4 || !isChannels(channels)) {
+  // Of models without batches; of one channel it could as well be something else, as a detector's [1,84,8400].
+  const unbatched = shape.length === 3 && shape.includes(3);
+  const [batch, a, b, c] = unbatched ? [1, ...shape] : shape;
+  const layout = isChannels(a) ? 'NCHW' : 'NHWC';
+  const [channels, height, width] = layout === 'NCHW' ? [a, b, c] : [c, a, b];
+  if (datatype === undefined || (shape.length !== 4 && !(unbatched && channels === 3)) || !isChannels(channels)) {
     throw new PreprocError(
       'ERR_TENSOR_MISMATCH',
-      `Expected an FP32, FP16, UINT8 or INT8 tensor of shape [batch,3,height,width] or [batch,height,width,3] (or 1 channel) for target but received '${name}', ${target.datatype} ${listed(shape)}`,
+      `Expected an FP32, FP16, UINT8 or INT8 tensor of shape [batch,3,height,width] or [batch,height,width,3] (or 1 channel), or without batch, for target but received '${name}', ${target.datatype} ${listed(shape)}`,
     );
   }
-  return tensorTarget({
+  const batched = tensorTarget({
     batch: checkPositiveInteger('target batch', batch),
     channels,
     layout,
@@ -92,6 +98,7 @@ export function readTarget(target: TensorSpec | TargetSize): Target {
     height: checkPositiveInteger('target height', height),
     datatype,
   });
+  return { ...batched, shape: [...shape] };
 }
 
 /** Refuses a block that is not exactly the target. */
@@ -100,7 +107,7 @@ export function checkBlock(block: TensorBlock, target: Target): void {
     throw wrongType("TensorBlock, such as a lease's input(name),", 'block', block);
   }
   const expected = target.shape;
-  const same = block.shape.length === 4 && expected.every((size, i) => size === block.shape[i]);
+  const same = block.shape.length === expected.length && expected.every((size, i) => size === block.shape[i]);
   if (!same || block.datatype !== target.datatype || block.byteLength !== target.byteLength) {
     throw new PreprocError(
       'ERR_TENSOR_MISMATCH',

@@ -5,6 +5,9 @@ import { Decoders } from './decoders.js';
 import { ImageKernels } from './image-kernels.js';
 import type { Orienter } from './orienter.js';
 
+/** More are not kept for later: a server may have had a thousand runs at once, once. */
+const MOST_IDLE_STREAMS = 32;
+
 /** How long what single calls of `decodeImage` used is kept for the next one. */
 const LINGER_MS = 2000;
 
@@ -63,7 +66,8 @@ export class DeviceResources {
   }
 
   giveStream(stream: Stream): void {
-    this.#streams.push(stream);
+    if (this.#streams.length < MOST_IDLE_STREAMS) this.#streams.push(stream);
+    else stream[Symbol.dispose]();
   }
 
   /** As `release`, in a while; keeps no process alive and reports no failure. */

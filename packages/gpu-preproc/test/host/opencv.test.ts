@@ -14,6 +14,7 @@ import {
   type ResizeMode,
   resize,
   type Triple,
+  tensorBits,
 } from '../../src/reference.js';
 
 import { noise } from '../noise.js';
@@ -32,8 +33,8 @@ interface Source {
 interface TensorCase extends Source {
   readonly resize: ResizeMode;
   readonly colorOrder: ColorOrder;
-  readonly datatype: 'FP32' | 'FP16';
-  /** null: divided by 255 in the oracle, the default 1/255 here. */
+  readonly datatype: 'FP32' | 'FP16' | 'UINT8' | 'INT8';
+  /** null: the default, 1/255, in the oracle a division by 255; 1 for UINT8 and INT8. */
   readonly scale: number | null;
   readonly mean: Triple;
   readonly std: Triple;
@@ -135,7 +136,7 @@ describeTier(
     test('whole tensors are bit-equal to OpenCV and numpy: geometry, pad, formats, pitch, colour order, normalisation', () => {
       const { next, integer } = seeded(SEED + 1);
       const pick = <T>(values: readonly T[]): T => values[integer(0, values.length - 1)] as T;
-      const cases = Array.from({ length: 200 }, (_, seed): TensorCase & { kind: 'tensor' } => {
+      const cases = Array.from({ length: 300 }, (_, seed): TensorCase & { kind: 'tensor' } => {
         const format = pick(['RGB8', 'BGR8', 'RGBA8', 'GRAY8'] as const);
         const [width, height] = [integer(1, 400), integer(1, 400)];
         const sameSize = next() < 0.1;
@@ -151,8 +152,8 @@ describeTier(
           interpolation: pick(['linear', 'linear', 'nearest'] as const),
           resize: pick(['letterbox', 'letterbox', 'stretch'] as const),
           colorOrder: pick(['RGB', 'BGR'] as const),
-          datatype: pick(['FP32', 'FP16'] as const),
-          scale: pick([null, null, 1, 2]),
+          datatype: pick(['FP32', 'FP16', 'UINT8', 'INT8'] as const),
+          scale: pick([null, null, 0.5, 1, 2]),
           mean: pick<Triple>([
             [0, 0, 0],
             [0.485, 0.456, 0.406],
@@ -173,13 +174,13 @@ describeTier(
       const ours = cases.map((one): Answer => {
         const { datatype, scale } = one;
         const area = one.targetWidth * one.targetHeight;
-        const out = datatype === 'FP32' ? new Int32Array(3 * area).fill(-1) : new Uint16Array(3 * area).fill(0xffff);
+        const out = tensorBits(datatype, 3 * area).fill(0xa5);
         const recipe = { ...one, width: one.targetWidth, height: one.targetHeight, scale: scale ?? undefined };
         const [{ left, top, width, height }] = imageToTensor(picture(one), recipe, out) as [Geometry];
         return { sha256: sha256(out), placement: { left, top, width, height } };
       });
       const wrong = cases.filter((_, i) => JSON.stringify(ours[i]) !== JSON.stringify(answers[i]));
-      expect(answers).toHaveLength(200);
+      expect(answers).toHaveLength(300);
       expect(wrong).toEqual([]);
     });
   },

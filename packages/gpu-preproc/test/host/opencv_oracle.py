@@ -64,10 +64,18 @@ def tensor(case):
     if case["colorOrder"] == "BGR":
         image = image[:, :, ::-1]
     values = image.transpose(2, 0, 1).astype(np.float32)
-    values = values / np.float32(255) if case["scale"] is None else values * np.float32(case["scale"])
+    whole = case["datatype"] in ("UINT8", "INT8")
+    if case["scale"] is not None:
+        values *= np.float32(case["scale"])
+    elif not whole:
+        values /= np.float32(255)
     values -= np.array(case["mean"], dtype=np.float32).reshape(3, 1, 1)
     values /= np.array(case["std"], dtype=np.float32).reshape(3, 1, 1)
-    values = values.astype(np.float16 if case["datatype"] == "FP16" else np.float32)
+    if whole:
+        low, high = (0, 255) if case["datatype"] == "UINT8" else (-128, 127)
+        values = np.clip(np.rint(values), low, high).astype(np.uint8 if low == 0 else np.int8)
+    elif case["datatype"] == "FP16":
+        values = values.astype(np.float16)
     placement = {"left": left, "top": top, "width": new_w, "height": new_h}
     return {"sha256": hashlib.sha256(np.ascontiguousarray(values).tobytes()).hexdigest(), "placement": placement}
 

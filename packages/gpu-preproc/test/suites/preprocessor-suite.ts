@@ -84,6 +84,26 @@ export function preprocessorSuite(): void {
       await equal(place, [picture('RGB8')], { ...target, datatype }, options);
     });
 
+    test.each(['RGB', 'BGR'] as const)(
+      'pure red, green and blue stay pure, in planes of the order %s',
+      async (colorOrder) => {
+        await using pre = await Preprocessor.create({ target, device, colorOrder, pad: 0 });
+        const block = await blockIn(place, target);
+        for (const [channel, rgb] of [
+          [255, 0, 0],
+          [0, 255, 0],
+          [0, 0, 255],
+        ].entries()) {
+          const pixels = Uint8Array.from({ length: 3 * 120 * 72 }, (_, i) => rgb[i % 3] as number);
+          await pre.run(imageFrom(pixels, { width: 120, height: 72, format: 'RGB8' }), block);
+          const values = new Float32Array(new Uint8Array(await bytesOf(block)).buffer);
+          const planes = [0, 1, 2].map((c) => [...new Set(values.subarray(3840 * c, 3840 * (c + 1)))]);
+          const plane = colorOrder === 'RGB' ? channel : 2 - channel;
+          expect(planes).toEqual([0, 1, 2].map((c) => [c === plane ? 1 : 0]));
+        }
+      },
+    );
+
     test('pictures of different sizes and formats in one batch', async () => {
       const sources = [picture('RGB8'), picture('NV12', 2, 64, 120), picture('RGB8', 3, 7, 5)];
       await equal(place, sources, spec([3, 3, 48, 80]));

@@ -183,7 +183,7 @@ describe('create', () => {
     const error = await Preprocessor.create({ target: wrong }).catch((caught: unknown) => caught);
     expect(error).toMatchObject({ code: 'ERR_TENSOR_MISMATCH' });
     expect((error as Error).message).toBe(
-      `Expected an FP32, FP16, UINT8 or INT8 tensor of shape [batch,3,height,width] or [batch,height,width,3] (or 1 channel) for target but received 'images', ${wrong.datatype} [${wrong.shape}]`,
+      `Expected an FP32, FP16, UINT8 or INT8 tensor of shape [batch,3,height,width] or [batch,height,width,3] (or 1 channel), or without batch, for target but received 'images', ${wrong.datatype} [${wrong.shape}]`,
     );
   });
 
@@ -207,6 +207,19 @@ describe('create', () => {
     const error = await Preprocessor.create({ target, ...wrong }).catch((caught: unknown) => caught);
     expect(error).toBeInstanceOf(type);
     expect((error as Error).message).toContain(`for ${name} but received`);
+  });
+
+  test.each([
+    ['NCHW', [3, 24, 40], [1, 3, 24, 40]],
+    ['NHWC', [24, 40, 3], [1, 24, 40, 3]],
+  ])('takes a target without batch, as models without batches have: %s', async (_, shape, batched) => {
+    const pre = await Preprocessor.create({ target: spec(shape) });
+    const block = makeBlock(spec(shape));
+    await pre.run(picture(), block);
+    const expected = makeBlock(spec(batched));
+    await (await Preprocessor.create({ target: spec(batched) })).run(picture(), expected);
+    expect(block.memory).toEqual(expected.memory);
+    await expect(pre.run(picture(), expected)).rejects.toMatchObject({ code: 'ERR_TENSOR_MISMATCH' });
   });
 
   test('takes a size for a target', async () => {
