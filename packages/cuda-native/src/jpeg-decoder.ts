@@ -9,7 +9,7 @@ import { JpegQueue } from './jpeg-queue.js';
 import { type DeviceMemory, deviceMemoryParts } from './memory.js';
 import type { JpegDecoderHandle } from './native/handles.js';
 import { binding } from './native/load.js';
-import { nvjpegLibrary } from './nvjpeg-availability.js';
+import { nvjpegHardware, nvjpegLibrary } from './nvjpeg-availability.js';
 import { type PinnedMemory, pinnedMemoryOf } from './pinned-memory.js';
 import { closeInBackground, Resource } from './resource.js';
 import type { Stream } from './stream.js';
@@ -47,6 +47,11 @@ export interface DecodeOptions {
  * Baseline and progressive JPEGs with 8 bits are decoded, in grey and in YCbCr. Refused, on every version of the library,
  * are CMYK, RGB, other bit depths, arithmetic coding, lossless and hierarchical JPEGs, more than 100 scans, and pictures
  * of more than 2 GiB. An EXIF orientation is not applied.
+ *
+ * Where the device has JPEG engines (A100, H100 and newer of their kind), they decode baseline pictures of one scan in
+ * grey, 4:4:4, 4:2:2 and 4:2:0; its processors decode the others, and what the engines refuse. The two may differ by some
+ * levels in the same picture, and in what they make of damaged compressed data. The environment variable
+ * `ZEROHOP_NVJPEG_HARDWARE=0`, read when a decoder is made, leaves the engines alone.
  */
 export class JpegDecoder {
   readonly device: Device;
@@ -78,7 +83,8 @@ export class JpegDecoder {
    * @throws CudaError
    */
   static async create(device: Device): Promise<JpegDecoder> {
-    return new JpegDecoder(device, await binding().jpegDecoderCreate(await ownHandleOf(device), nvjpegLibrary()));
+    const [library, useEngines] = [nvjpegLibrary(), nvjpegHardware()];
+    return new JpegDecoder(device, await binding().jpegDecoderCreate(await ownHandleOf(device), library, useEngines));
   }
 
   get closed(): boolean {

@@ -26,6 +26,11 @@ export function nvjpegLibrary(): string {
   return process.env.ZEROHOP_LIBNVJPEG ?? '';
 }
 
+/** Whether decoders may use the device's JPEG engines, from the environment variable `ZEROHOP_NVJPEG_HARDWARE`. */
+export function nvjpegHardware(): boolean {
+  return process.env.ZEROHOP_NVJPEG_HARDWARE !== '0';
+}
+
 /**
  * Says whether the nvJPEG library is here; whether CUDA is, `availability()` says. Never throws. The first call loads the
  * library on the calling thread, which takes some milliseconds; `JpegDecoder.create` does it off the JS thread. What was

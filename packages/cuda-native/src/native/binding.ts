@@ -203,7 +203,7 @@ interface GraphBinding {
 interface JpegBinding {
   nvjpegLoad(library: string): { version: string; path: string };
   jpegHeader(bytes: Uint8Array): Promise<JpegInfo>;
-  jpegDecoderCreate(device: DeviceHandle, library: string): Promise<JpegDecoderHandle>;
+  jpegDecoderCreate(device: DeviceHandle, library: string, useEngines: boolean): Promise<JpegDecoderHandle>;
   /** One at a time; resolves when it is enqueued on the stream, or on the decoder's own. */
   jpegDecode(
     decoder: JpegDecoderHandle,

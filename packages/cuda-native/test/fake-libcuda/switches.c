@@ -9,6 +9,7 @@ static const char* const kNames[] = {
     "ZEROHOP_FAKE_INTEGRATED", "ZEROHOP_FAKE_IPC",           "ZEROHOP_FAKE_FAIL",          "ZEROHOP_FAKE_EPOCH",
     "ZEROHOP_FAKE_WORK_FAIL", "ZEROHOP_FAKE_WORK_DELAY_US", "ZEROHOP_FAKE_SPIN_HELD",     "ZEROHOP_FAKE_CALL_DELAY_US",
     "ZEROHOP_FAKE_EXIT_DELAY_US", "ZEROHOP_FAKE_LOG",        "ZEROHOP_FAKE_REPORT",           "ZEROHOP_FAKE_KERNELS",
+    "ZEROHOP_FAKE_JPEG_ENGINES",
 };
 
 // All names are there from the start, if empty. glibc's setenv() frees the table of the environment, under getenv() on

@@ -5,9 +5,11 @@
 
 #include "fake_nvjpeg.h"
 
-EXPORT Status nvjpegJpegStateCreate(struct Object* handle, struct Object** state) {
+EXPORT Status nvjpegJpegStateCreate(struct Object* handle, struct State** state) {
   ENTER("nvjpegJpegStateCreate");
-  return make_object(STATE, sizeof **state, handle, state);
+  RETURN_IF_FAILED(make_object(STATE, sizeof **state, handle, state));
+  (*state)->format = -1;
+  return SUCCESS;
 }
 
 EXPORT Status nvjpegJpegStateDestroy(struct Object* state) {
@@ -84,22 +86,14 @@ static bool plan(struct Decoding* decoding, const struct Headers* headers, int f
   return decoding->planes[0].pitch >= 3 * (size_t)headers->width;
 }
 
-EXPORT Status nvjpegDecode(struct Object* handle, struct Object* state, const unsigned char* data, size_t length,
-                           int format, const struct Image* destination, void* stream) {
-  ENTER("nvjpegDecode");
-  RETURN_IF_FAILED(check_object(handle, HANDLE));
-  RETURN_IF_FAILED(check_object(state, STATE));
-  if (data == NULL || destination == NULL || format < FORMAT_UNCHANGED) return INVALID_PARAMETER;
-  if (format > FORMAT_BGRI) return IMPLEMENTATION_NOT_SUPPORTED;
-  struct Headers headers;
-  RETURN_IF_FAILED(parse(data, length, &headers));
-  if (headers.subsampling == CSS_UNKNOWN) return JPEG_NOT_SUPPORTED;
-  if (memmem(data + headers.scan, length - headers.scan, "\xff\xd9", 2) == NULL) return INCOMPLETE_BITSTREAM;
-  if (memmem(data, headers.scan, DAMAGED, sizeof DAMAGED - 1) != NULL) return BAD_JPEG;
+Status start_decoding(const struct Headers* headers, const unsigned char* data, size_t length, int format,
+                      const struct Image* destination, void* stream) {
+  if (memmem(data + headers->scan, length - headers->scan, "\xff\xd9", 2) == NULL) return INCOMPLETE_BITSTREAM;
+  if (memmem(data, headers->scan, DAMAGED, sizeof DAMAGED - 1) != NULL) return BAD_JPEG;
 
   struct Decoding* decoding = calloc(1, sizeof *decoding);
   if (decoding == NULL) return ALLOCATOR_FAILURE;
-  if (!plan(decoding, &headers, format, destination)) {
+  if (!plan(decoding, headers, format, destination)) {
     free(decoding);
     return INVALID_PARAMETER;
   }
@@ -113,4 +107,16 @@ EXPORT Status nvjpegDecode(struct Object* handle, struct Object* state, const un
         plane->pitch * (size_t)(plane->height - 1) + (size_t)plane->width * (size_t)plane->samples;
   }
   return driver()->enqueue(stream, &work) == 0 ? SUCCESS : EXECUTION_FAILED;
+}
+
+EXPORT Status nvjpegDecode(struct Object* handle, struct State* state, const unsigned char* data, size_t length,
+                           int format, const struct Image* destination, void* stream) {
+  ENTER("nvjpegDecode");
+  RETURN_IF_FAILED(check_state(handle, state));
+  if (data == NULL || destination == NULL || format < FORMAT_UNCHANGED) return INVALID_PARAMETER;
+  if (format > FORMAT_BGRI) return IMPLEMENTATION_NOT_SUPPORTED;
+  struct Headers headers;
+  RETURN_IF_FAILED(parse(data, length, &headers));
+  if (headers.subsampling == CSS_UNKNOWN) return JPEG_NOT_SUPPORTED;
+  return start_decoding(&headers, data, length, format, destination, stream);
 }

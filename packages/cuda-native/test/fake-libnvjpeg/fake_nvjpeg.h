@@ -12,6 +12,12 @@
 // Encoding writes a JPEG that any decoder reads, all of one grey; a comment in it holds "quality Q hash H", where H is
 // the FNV-1a hash of the source's rows, plane by plane, without the padding of the pitch.
 //
+// Without JPEG engines, as most devices are, a handle for them is refused. Switches, off when empty:
+//   ZEROHOP_FAKE_JPEG_ENGINES=1  there are engines. nvjpegDecodeBatched, which needs a state that is initialised for one
+//                                picture of the format, writes the same pattern. It refuses what is not baseline with one
+//                                scan in grey, 4:4:4, 4:2:2 or 4:2:0, and a file that says ODD before its first scan. A state
+//                                in which it has failed is of no more use.
+//
 // Objects belong to the context that was current when their handle was made; the other calls need the same one.
 #pragma once
 
@@ -33,6 +39,7 @@ enum {
   JPEG_NOT_SUPPORTED = 4,
   ALLOCATOR_FAILURE = 5,
   EXECUTION_FAILED = 6,
+  ARCH_MISMATCH = 7,
   IMPLEMENTATION_NOT_SUPPORTED = 9,
   INCOMPLETE_BITSTREAM = 10,
 };
@@ -43,7 +50,11 @@ enum { CSS_444, CSS_422, CSS_420, CSS_440, CSS_411, CSS_410, CSS_GRAY, CSS_410V,
 // nvjpegOutputFormat_t and nvjpegInputFormat_t, as far as they are the same.
 enum { FORMAT_UNCHANGED, FORMAT_YUV, FORMAT_Y, FORMAT_RGB, FORMAT_BGR, FORMAT_RGBI, FORMAT_BGRI };
 
+// nvjpegBackend_t
+enum { BACKEND_DEFAULT = 0, BACKEND_HARDWARE = 3 };
+
 #define DAMAGED "damaged on purpose"
+#define ODD "odd on purpose"
 #define MAX_COMPONENT 4
 
 // nvjpegImage_t
@@ -75,6 +86,19 @@ struct Object {
   void* context;
 };
 
+struct Handle {
+  struct Object object;
+  int backend;
+};
+
+// A state of the decoder.
+struct State {
+  struct Object object;
+  // The format that nvjpegDecodeBatched is for; -1 for none.
+  int format;
+  bool failed;
+};
+
 // What every function begins with: the driver's switches.
 Status enter(const char* function);
 // Makes an object of `bytes`, zeroed. The owner, null for a handle, must be alive and of the current context.
@@ -83,6 +107,8 @@ Status make_object(enum Kind kind, size_t bytes, struct Object* owner, void* obj
 Status drop_object(void* object, enum Kind kind);
 // Whether it is alive and of the current context.
 Status check_object(const void* object, enum Kind kind);
+// Whether both are, and belong together.
+Status check_state(struct Object* handle, const struct State* state);
 
 #define ENTER(function)                     \
   do {                                      \
@@ -99,6 +125,8 @@ Status check_object(const void* object, enum Kind kind);
 // What the headers of a JPEG say.
 struct Headers {
   int width, height, components, subsampling;
+  // The low byte of the frame's marker.
+  int process;
   // Of each component.
   int widths[MAX_COMPONENT], heights[MAX_COMPONENT];
   // Where the compressed data begin.
@@ -106,6 +134,9 @@ struct Headers {
 };
 
 Status parse(const unsigned char* data, size_t length, struct Headers* headers);
+// Enqueues what writes the picture to `destination`.
+Status start_decoding(const struct Headers* headers, const unsigned char* data, size_t length, int format,
+                      const struct Image* destination, void* stream);
 uint32_t hash(uint32_t state, const unsigned char* bytes, size_t length);
 #define HASH_START 2166136261u
 

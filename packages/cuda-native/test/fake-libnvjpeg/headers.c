@@ -99,6 +99,7 @@ Status parse(const unsigned char* data, size_t length, struct Headers* headers) 
       if (marker > SOF0 + 2) return JPEG_NOT_SUPPORTED;
       if (headers->components != 0) return BAD_JPEG;
       RETURN_IF_FAILED(read_frame(data + at + 4, bytes - 2, headers));
+      headers->process = marker;
     }
     at += 2 + bytes;
     if (marker != SOS) continue;

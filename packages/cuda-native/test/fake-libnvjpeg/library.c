@@ -47,6 +47,12 @@ Status check_object(const void* object, enum Kind kind) {
   return same ? SUCCESS : INVALID_PARAMETER;
 }
 
+Status check_state(struct Object* handle, const struct State* state) {
+  RETURN_IF_FAILED(check_object(handle, HANDLE));
+  RETURN_IF_FAILED(check_object(state, STATE));
+  return state->object.owner == handle ? SUCCESS : INVALID_PARAMETER;
+}
+
 Status make_object(enum Kind kind, size_t bytes, struct Object* owner, void* object) {
   void* context = driver()->context();
   if (context == NULL) return NOT_INITIALIZED;
@@ -88,12 +94,17 @@ EXPORT Status nvjpegGetProperty(int type, int* value) {
 }
 
 EXPORT Status nvjpegCreateEx(int backend, void* device_allocator, void* pinned_allocator, unsigned int flags,
-                             struct Object** handle) {
+                             struct Handle** handle) {
+  // Before it is a call: those of devices with and without engines have the same numbers for ZEROHOP_FAKE_FAIL.
+  const char* engines = getenv("ZEROHOP_FAKE_JPEG_ENGINES");
+  if (backend == BACKEND_HARDWARE && (engines == NULL || *engines == '\0')) return ARCH_MISMATCH;
   ENTER("nvjpegCreateEx");
   if (handle == NULL || backend < 0 || backend > 6 || flags > 63) return INVALID_PARAMETER;
   // The fake takes no memory of the device, so it would never call them.
   if (device_allocator != NULL || pinned_allocator != NULL) return IMPLEMENTATION_NOT_SUPPORTED;
-  return make_object(HANDLE, sizeof **handle, NULL, handle);
+  RETURN_IF_FAILED(make_object(HANDLE, sizeof **handle, NULL, handle));
+  (*handle)->backend = backend;
+  return SUCCESS;
 }
 
 EXPORT Status nvjpegDestroy(struct Object* handle) {

@@ -26,7 +26,7 @@ export function driverFunctions() {
 }
 
 export function nvjpegFunctions() {
-  return readTable('nvjpeg_functions.h', /^ {2}X\((\w+), (\w+),/gm, 14);
+  return readTable('nvjpeg_functions.h', /^ {2}X\((\w+), (\w+),/gm, 16);
 }
 
 export function allFunctions() {

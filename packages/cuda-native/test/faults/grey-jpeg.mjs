@@ -23,5 +23,7 @@ function greyJpeg(comment) {
 }
 
 export const sound = greyJpeg('sound');
+/** JPEG engines refuse it. */
+export const odd = greyJpeg('odd on purpose');
 /** It looks right until nvJPEG decodes it. */
 export const damaged = greyJpeg('damaged on purpose');

@@ -1,6 +1,6 @@
 // The sections of nvJPEG. A picture that fails does not end them: the same decoder or encoder takes the next one.
 import { comment, pattern } from '../support/fake-nvjpeg.mjs';
-import { damaged, SIDE, sound } from './grey-jpeg.mjs';
+import { damaged, odd, SIDE, sound } from './grey-jpeg.mjs';
 
 /** Pixels in RGB, as the fake makes them of a JPEG in grey. */
 function decoded(jpeg) {
@@ -39,6 +39,27 @@ export const jpegSections = {
     }
     // What failed before is made up for.
     await tour.attempt('decode', () => check());
+  },
+
+  async engines(tour) {
+    const { JpegDecoder } = tour.zerohop;
+    const [device] = await tour.devices();
+    const memory = await tour.make('alloc', () => device.alloc(SIDE * SIDE * 3));
+    const stream = await tour.make('createStream', () => device.createStream());
+    const bytes = new Uint8Array(memory.byteLength);
+    process.env.ZEROHOP_FAKE_JPEG_ENGINES = '1';
+    try {
+      const decoder = await tour.make('JpegDecoder.create', () => JpegDecoder.create(device));
+      for (const jpeg of [sound, sound, odd, sound]) {
+        await tour.attempt('decode', async () => {
+          await decoder.decode(jpeg, memory);
+          await stream.copyToHost(bytes, memory);
+          if (Buffer.compare(bytes, decoded(jpeg)) !== 0) throw new Error('other pixels than expected');
+        });
+      }
+    } finally {
+      process.env.ZEROHOP_FAKE_JPEG_ENGINES = '';
+    }
   },
 
   async encoder(tour) {

@@ -22,6 +22,7 @@ const CODES = {
   jpegMake: [1, 2, 4, 5, 6, 7, 8, 9],
   jpegSet: [1, 2, 6, 8, 9],
   jpegWork: [2, 3, 4, 5, 6, 8, 9, 10, 99],
+  jpegEngines: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 99],
   jpegDestroy: [1, 2, 3, 6, 7, 8],
 };
 
@@ -102,6 +103,7 @@ const KINDS = {
   jpegMake: ['nvjpegCreateEx', 'nvjpegJpegStateCreate', 'nvjpegEncoderStateCreate', 'nvjpegEncoderParamsCreate'],
   jpegSet: ['nvjpegEncoderParamsSetQuality', 'nvjpegEncoderParamsSetSamplingFactors'],
   jpegWork: ['nvjpegDecode', 'nvjpegEncodeImage', 'nvjpegEncodeRetrieveBitstream'],
+  jpegEngines: ['nvjpegDecodeBatchedInitialize', 'nvjpegDecodeBatched'],
   jpegDestroy: ['nvjpegDestroy', 'nvjpegJpegStateDestroy', 'nvjpegEncoderStateDestroy', 'nvjpegEncoderParamsDestroy'],
 };
 
@@ -160,6 +162,7 @@ export const EXCEPTIONS = [
     outcome: 'range-error-or-none',
     why: 'it marks the end of the list: the signature is then too long, or right',
   },
+  { calls: KINDS.jpegEngines, outcome: 'none', why: "the device's processors decode it instead" },
   { calls: KINDS.destroy, status: [4, 709], outcome: 'none', why: 'the driver is going away and everything with it' },
   {
     calls: ['cuCtxSetCurrent'],

@@ -33,12 +33,12 @@ Napi::Value NvjpegLoad(const Napi::CallbackInfo& info) {
 }
 
 // Loads nvJPEG and makes a coder, off the JS thread.
-template <typename Coder>
-Napi::Value Create(const Napi::CallbackInfo& info) {
+template <typename Coder, typename... Options>
+Napi::Value Create(const Napi::CallbackInfo& info, Options... options) {
   const auto* context = Peek<Context>(info.Env(), info[0]);
   if (context == nullptr) return Napi::Value();
   const std::string wanted = info[1].As<Napi::String>();
-  auto coder = std::make_shared<Coder>(context);
+  auto coder = std::make_shared<Coder>(context, options...);
   const auto work = [coder, wanted] {
     NvjpegLibrary library;
     Status status = LoadNvjpeg(wanted, &library);
@@ -46,6 +46,14 @@ Napi::Value Create(const Napi::CallbackInfo& info) {
   };
   return Napi::Value(info.Env(), Async(info.Env(), work, [coder](napi_env env) { return Wrap(env, coder); }));
 }
+
+// jpegDecoderCreate(context, library, useEngines)
+Napi::Value JpegDecoderCreate(const Napi::CallbackInfo& info) {
+  return Create<JpegDecoder>(info, info[2].As<Napi::Boolean>().Value());
+}
+
+// jpegEncoderCreate(context, library)
+Napi::Value JpegEncoderCreate(const Napi::CallbackInfo& info) { return Create<JpegEncoder>(info); }
 
 template <typename Coder>
 Napi::Value Destroy(const Napi::CallbackInfo& info) {
@@ -174,12 +182,12 @@ Napi::Value JpegEncoderTake(const Napi::CallbackInfo& info) {
 void ExportNvjpeg(Napi::Env env, Napi::Object exports) {
   exports.Set("nvjpegLoad", Napi::Function::New<NvjpegLoad>(env, "nvjpegLoad"));
   exports.Set("jpegHeader", Napi::Function::New<JpegHeader>(env, "jpegHeader"));
-  exports.Set("jpegDecoderCreate", Napi::Function::New<Create<JpegDecoder>>(env, "jpegDecoderCreate"));
+  exports.Set("jpegDecoderCreate", Napi::Function::New<JpegDecoderCreate>(env, "jpegDecoderCreate"));
   exports.Set("jpegDecode", Napi::Function::New<JpegDecode>(env, "jpegDecode"));
   exports.Set("jpegDecoderWait", Napi::Function::New<JpegDecoderWait>(env, "jpegDecoderWait"));
   exports.Set("jpegDecoderSynchronize", Napi::Function::New<JpegDecoderSynchronize>(env, "jpegDecoderSynchronize"));
   exports.Set("jpegDecoderDestroy", Napi::Function::New<Destroy<JpegDecoder>>(env, "jpegDecoderDestroy"));
-  exports.Set("jpegEncoderCreate", Napi::Function::New<Create<JpegEncoder>>(env, "jpegEncoderCreate"));
+  exports.Set("jpegEncoderCreate", Napi::Function::New<JpegEncoderCreate>(env, "jpegEncoderCreate"));
   exports.Set("jpegEncode", Napi::Function::New<JpegEncode>(env, "jpegEncode"));
   exports.Set("jpegEncoderTake", Napi::Function::New<JpegEncoderTake>(env, "jpegEncoderTake"));
   exports.Set("jpegEncoderDestroy", Napi::Function::New<Destroy<JpegEncoder>>(env, "jpegEncoderDestroy"));

@@ -40,6 +40,30 @@ bool IsFrame(uint8_t marker) {
   return marker >= kSof0 && marker <= kSof15 && marker != kDht && marker != kJpg && marker != kDac;
 }
 
+// The first 0xff at or behind `at` that a byte other than zero follows, or null. Compressed data put a zero behind each
+// 0xff of theirs, which is every 256th byte or so: too many to look at one by one.
+const uint8_t* FindMarker(const uint8_t* at, const uint8_t* end) {
+  using Bytes = uint8_t __attribute__((vector_size(16)));
+  using Words = uint64_t __attribute__((vector_size(16)));
+  constexpr ptrdiff_t kBlock = 4 * sizeof(Bytes);
+  for (; end - at > kBlock; at += kBlock) {
+    Words found = {};
+#pragma GCC unroll 4
+    for (size_t i = 0; i < 4; ++i) {
+      Bytes bytes;
+      Bytes next;
+      memcpy(&bytes, at + i * sizeof bytes, sizeof bytes);
+      memcpy(&next, at + i * sizeof bytes + 1, sizeof next);
+      found |= reinterpret_cast<Words>((bytes == 0xff) & (next != 0));
+    }
+    if ((found[0] | found[1]) != 0) break;
+  }
+  for (; end - at > 1; ++at) {
+    if (at[0] == 0xff && at[1] != 0) return at;
+  }
+  return nullptr;
+}
+
 // The contents of a segment.
 struct Segment {
   uint8_t marker;
@@ -126,7 +150,7 @@ class Walker {
     if (frame_.marker == 0) return Corrupt("it has a scan before its frame header");
     if (edit_ == nullptr) return Status::Ok();
     if (const char* why = Unsupported(frame_)) return JpegStatus("unsupported", why);
-    if (++scans_ > kMostScans) return JpegStatus("unsupported", "it has more than 100 scans");
+    if (++frame_.scans > kMostScans) return JpegStatus("unsupported", "it has more than 100 scans");
 
     const int count = segment.size == 0 ? 0 : segment.bytes[0];
     if (count < 1 || count > frame_.count || segment.size != 4 + 2 * static_cast<size_t>(count)) {
@@ -188,15 +212,14 @@ class Walker {
     const size_t start = at_;
     uint64_t restarts = 0;
     for (;;) {
-      const void* found = memchr(data_ + at_, 0xff, length_ - at_);
+      const uint8_t* found = FindMarker(data_ + at_, data_ + length_);
       if (found == nullptr) return Truncated("its last scan does not end");
-      at_ = static_cast<size_t>(static_cast<const uint8_t*>(found) - data_);
-      if (length_ - at_ < 2) return Truncated("its last scan does not end");
-      const uint8_t next = data_[at_ + 1];
+      at_ = static_cast<size_t>(found - data_);
+      const uint8_t next = found[1];
       if (next >= kRst0 && next <= kRst7) {
         if (restart_interval_ == 0 || (next & 7) != restarts % 8) return Corrupt("a restart marker is out of place");
         ++restarts;
-      } else if (next != 0 && next != 0xff) {
+      } else if (next != 0xff) {
         break;
       }
       at_ += next == 0xff ? 1 : 2;
@@ -209,7 +232,7 @@ class Walker {
   }
 
   Status Finish() {
-    if (scans_ == 0) return Corrupt("it has no picture");
+    if (frame_.scans == 0) return Corrupt("it has no picture");
     for (int i = 0; i < frame_.count; ++i) {
       if (!seen_[i]) return Truncated("a component has no scan");
     }
@@ -223,7 +246,6 @@ class Walker {
   size_t at_ = 0;
   JpegTables tables_;
   uint32_t restart_interval_ = 0;
-  int scans_ = 0;
   bool seen_[4] = {};
   // Which tables the current scan needs; both, but in progressive ones.
   bool needs_dc_ = true;

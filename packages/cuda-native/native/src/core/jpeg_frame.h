@@ -25,6 +25,8 @@ struct JpegFrame {
   bool has_jfif = false;
   // The colour transform of Adobe's segment, or -1.
   int adobe_transform = -1;
+  // Of the whole file; 0 when only the header was read.
+  int scans = 0;
 };
 
 // The names that the JS side shows.

@@ -8,7 +8,8 @@
 #include "event.h"
 #include "jpeg_frame.h"
 #include "js_memory_gate.h"
-#include "nvjpeg_functions.h"
+#include "nvjpeg_decoding.h"
+#include "nvjpeg_engines.h"
 #include "nvjpeg_pixels.h"
 #include "status.h"
 #include "stream.h"
@@ -19,8 +20,13 @@ namespace zerohop {
 // addon's threads after all work of the process.
 class JpegDecoder {
  public:
-  explicit JpegDecoder(const Context* context)
-      : context_(context), stream_(std::make_shared<Stream>(context)), last_(context) {}
+  // Without `use_engines` the device's JPEG engines are left alone.
+  JpegDecoder(const Context* context, bool use_engines)
+      : context_(context),
+        use_engines_(use_engines),
+        stream_(std::make_shared<Stream>(context)),
+        last_(context),
+        engines_(context) {}
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
   ~JpegDecoder();
@@ -30,8 +36,9 @@ class JpegDecoder {
   // Its work must be over.
   Status Destroy();
 
-  // Parses and uncompresses here, and enqueues the rest on `stream`, or on the decoder's own when that is null. `last()`
-  // is then recorded behind it; it must be over before the next call. `gate` guards `data`, which is copied.
+  // By the device's JPEG engines where they take the picture, else by its processors. Parses and uncompresses here what
+  // they don't, and enqueues the rest on `stream`, or on the decoder's own when that is null. `last()` is then recorded
+  // behind it; it must be over before the next call. `gate` guards `data`, which is copied.
   Status Decode(const void* data, size_t length, JsMemoryGate& gate, Pixels pixels, const Stream* stream,
                 JpegFrame* frame, size_t* pitch);
 
@@ -43,14 +50,16 @@ class JpegDecoder {
 
  private:
   Status RenewState();
+  Status DecodeOnProcessors(size_t length, int format, nvjpegImage_t* image, CUstream stream);
 
   const Context* context_;
+  const bool use_engines_;
   // Outlives what nvJPEG has enqueued there.
   std::shared_ptr<Stream> stream_;
   Event last_;
-  nvjpegHandle_t handle_ = nullptr;
-  nvjpegJpegState_t state_ = nullptr;
-  // The file, as nvJPEG sees it.
+  JpegDecoding decoding_;
+  JpegEngines engines_;
+  // The file, as nvJPEG sees it, at the beginning of what the largest one took.
   std::vector<uint8_t> bytes_;
   bool failed_ = false;
 };

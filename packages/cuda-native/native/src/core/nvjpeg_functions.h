@@ -43,6 +43,7 @@ enum : int {
   NVJPEG_OUTPUT_RGBI = 5,
   NVJPEG_OUTPUT_BGRI = 6,
   NVJPEG_BACKEND_DEFAULT = 0,
+  NVJPEG_BACKEND_HARDWARE = 3,
 };
 
 // X(name, class, parameters), as the driver's. All return nvjpegStatus_t, and all but the first may wait: they parse and
@@ -59,6 +60,11 @@ enum : int {
   X(nvjpegDecode, kWaits,                                                                                              \
     (nvjpegHandle_t handle, nvjpegJpegState_t state, const unsigned char* data, size_t length, int format,             \
      nvjpegImage_t* destination, CUstream stream))                                                                     \
+  X(nvjpegDecodeBatchedInitialize, kWaits,                                                                             \
+    (nvjpegHandle_t handle, nvjpegJpegState_t state, int batch_size, int max_cpu_threads, int format))                 \
+  X(nvjpegDecodeBatched, kWaits,                                                                                       \
+    (nvjpegHandle_t handle, nvjpegJpegState_t state, const unsigned char* const* data, const size_t* lengths,          \
+     nvjpegImage_t* destinations, CUstream stream))                                                                    \
   X(nvjpegEncoderStateCreate, kWaits, (nvjpegHandle_t handle, nvjpegEncoderState_t* state, CUstream stream))           \
   X(nvjpegEncoderStateDestroy, kWaits, (nvjpegEncoderState_t state))                                                   \
   X(nvjpegEncoderParamsCreate, kWaits, (nvjpegHandle_t handle, nvjpegEncoderParams_t* parameters, CUstream stream))    \
