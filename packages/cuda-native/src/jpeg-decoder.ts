@@ -107,8 +107,9 @@ export class JpegDecoder {
   }
 
   /**
-   * Decodes a JPEG to `dst`, which must have room for `height` rows of `pitch` bytes, in each plane. Parsing and
-   * uncompressing run on the addon's threads. Leave `bytes` alone until the promise resolves.
+   * Decodes a JPEG to `dst`, which must have room for `height` rows of `pitch` bytes, in each plane. What the
+   * device does not do itself of parsing and uncompressing runs on the addon's threads. Leave `bytes` alone until the
+   * promise resolves.
    *
    * Without `stream`, the pixels are there when the promise resolves. With `stream`, they are written in that stream's
    * order: after what it had been given before the call, and before what it is given after the promise resolved, which is

@@ -311,6 +311,36 @@ describeTier('driver', 'the check of a JPEG', () => {
     }
   });
 
+  it('finds the end, and restart markers, wherever they lie in the compressed data', async () => {
+    // The fake decodes none of them. Behind each 0xff that is theirs stands a zero.
+    const compressed = (length: number) => [
+      ...Array.from({ length }, (_, i) => (i % 7 === 5 ? 0xff : i % 7 === 6 ? 0 : 0x55)),
+      ...[0, 1],
+    ];
+    const halves = { ...small, restartInterval: 3 };
+    const file = (data: number[], options = small) =>
+      altered(
+        (segments) => [
+          ...without(MARKER.SOS)(segments),
+          segment(MARKER.SOS, Array.from(one(segments, MARKER.SOS).contents), data),
+        ],
+        options,
+      );
+    for (let length = 0; length < 200; length += 1) {
+      const data = compressed(length);
+      const plain = file(data);
+      expect((await decode(plain)).error, `${length} bytes`).toBeUndefined();
+      for (const cut of [1, 2]) {
+        expect((await decode(plain.subarray(0, -cut))).error).toMatchObject({ code: 'ERR_JPEG_TRUNCATED' });
+      }
+      // One marker between six units, filled up to.
+      const marked = [...data, 0xff, 0xff, MARKER.RST0, ...data];
+      expect((await decode(file(marked, halves))).error, `${length} bytes`).toBeUndefined();
+      const more = [...marked, 0xff, MARKER.RST0 + 1, 1];
+      expect((await decode(file(more, halves))).error).toMatchObject({ code: 'ERR_JPEG_CORRUPT' });
+    }
+  });
+
   it.each(Object.entries(SAMPLINGS))('takes and names %s', async (name, sampling) => {
     const bytes = writeJpeg({ ...small, sampling });
     const expected = {

@@ -170,6 +170,39 @@ describeTier('gpu', 'nvJPEG on a real GPU', () => {
     expect(await sharp(again, { limitInputPixels: false }).metadata()).toMatchObject({ width, height });
   });
 
+  it.each([
+    ['engines and processors', undefined],
+    ['processors alone', '0'],
+  ])('decodes by %s near libjpeg, and outlives damage', async (_, hardware) => {
+    const before = process.env.ZEROHOP_NVJPEG_HARDWARE;
+    if (hardware === undefined) delete process.env.ZEROHOP_NVJPEG_HARDWARE;
+    else process.env.ZEROHOP_NVJPEG_HARDWARE = hardware;
+    await using mine = await JpegDecoder.create(device);
+    if (before === undefined) delete process.env.ZEROHOP_NVJPEG_HARDWARE;
+    else process.env.ZEROHOP_NVJPEG_HARDWARE = before;
+    const picture = sharp(sample).resize(1001, 667);
+    const files = [
+      [SAME - 5, await picture.clone().jpeg({ chromaSubsampling: '4:4:4' }).toBuffer()],
+      [CLOSE, await picture.clone().jpeg().toBuffer()],
+      [CLOSE, await picture.clone().jpeg({ progressive: true }).toBuffer()],
+      [SAME, await picture.clone().greyscale().jpeg().toBuffer()],
+    ] as const;
+    const random = seeded(20261201);
+    for (const [least, file] of files) {
+      const damaged = Buffer.from(file);
+      for (let i = 0; i < 5; i += 1)
+        damaged[random.integer(file.length >> 1, file.length - 3)] = random.integer(0, 254);
+      await mine.decode(damaged, memory).catch((error: unknown) => expect(error).toBeInstanceOf(JpegError));
+      expect(device.contextLost).toBe(false);
+      // On the same decoder, in every format.
+      for (const format of ['RGB8', 'BGR8', 'RGB8P', 'BGR8P', 'GRAY8'] as const) {
+        await mine.decode(file, memory, { format });
+        const expected = as(format, await reference(file));
+        expect(psnr(await read(expected.length), expected), format).toBeGreaterThan(least);
+      }
+    }
+  });
+
   it('refuses CMYK with a code', async () => {
     const file = await sharp(sample).resize(64, 64).toColourspace('cmyk').jpeg().toBuffer();
     await expect(decoder.decode(file, memory)).rejects.toMatchObject({ code: 'ERR_JPEG_UNSUPPORTED' });
