@@ -36,7 +36,7 @@ const MAX_ROWS = 65535;
 const groupOf = ({ datatype }: FullRecipe): number => (datatype === 'FP32' ? 4 : 8);
 
 /** By way. `area` is a loop with many values at hand: fewer threads leave registers for it. */
-const MOST_THREADS = { direct: 384, resized: 640, batch: 640, area: 256 } as const;
+const MOST_THREADS = { direct: 192, resized: 640, batch: 640, area: 256 } as const;
 
 /** Where a picture went. */
 export interface Placed {
