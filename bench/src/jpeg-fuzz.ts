@@ -20,8 +20,8 @@ import {
   type JpegSubsampling,
   nvjpegAvailability,
 } from '@zerohop/cuda-native/nvjpeg';
+import { type Random, seeded } from '@zerohop/test-support/seeded';
 import { DAMAGES } from './jpeg-fuzz/damage.js';
-import { type Random, seeded } from './jpeg-fuzz/random.js';
 import { describeCommit, describeMachine } from './machine.js';
 import { ROOT } from './server.js';
 

@@ -1,4 +1,4 @@
-import type { Random } from './random.js';
+import type { Random } from '@zerohop/test-support/seeded';
 
 interface Segment {
   readonly marker: number;

@@ -1,6 +1,7 @@
 // Good pictures of many kinds, which the fuzzer damages.
+
+import { seeded } from '@zerohop/test-support/seeded';
 import sharp from 'sharp';
-import { seeded } from './random.mjs';
 
 const noisy = (seed, width, height, channels) => {
   const { integer } = seeded(seed);

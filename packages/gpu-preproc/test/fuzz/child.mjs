@@ -4,9 +4,9 @@
 import { createHash } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { decodeImage, PreprocError, Preprocessor } from '@zerohop/gpu-preproc';
+import { seeded } from '@zerohop/test-support/seeded';
 import { makeBases } from './bases.mjs';
 import { DAMAGES } from './damage.mjs';
-import { seeded } from './random.mjs';
 
 const [seed, from, to] = process.argv.slice(2).map(Number);
 const LIMIT = 2048 * 2048;
