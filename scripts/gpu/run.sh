@@ -143,26 +143,10 @@ preproc() {
   step preproc "$((${1} / 2))" node bench/dist/preproc.js --out "$OUT/preproc.json"
 }
 
-# Every kernel of gpu-preproc under each of NVIDIA's checkers, where the machine has them.
-kernel_checks() {
-  local checker tool
-  checker=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1)
-  if [ -z "$checker" ]; then
-    echo "compute-sanitizer: not run, this machine has none"
-    return 0
-  fi
-  for tool in memcheck racecheck initcheck; do
-    # The driver has no count of a kernel's parameters: asking for one too many, and being refused, is how we find it.
-    local api=()
-    [ "$tool" = memcheck ] && api=(--report-api-errors no)
-    timeout "$1" "$checker" --tool "$tool" "${api[@]}" --target-processes all --error-exitcode 9 \
-      node --no-warnings bench/dist/kernel-tour.js || return
-  done
-}
-
-# The kernels, copies and graphs of one small program under NVIDIA's memory checker, where the machine has it.
-sanitizer() {
-  local checker
+# A program of Node under one of NVIDIA's checkers, where the machine has them: checked SECONDS TOOL ARGUMENT...
+checked() {
+  local seconds=$1 tool=$2 checker api=()
+  shift 2
   checker=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | head -n 1)
   if [ -z "$checker" ]; then
     echo "compute-sanitizer: not run, this machine has none"
@@ -170,8 +154,19 @@ sanitizer() {
   fi
   "$checker" --version | head -n 1
   # The driver has no count of a kernel's parameters: asking for one too many, and being refused, is how we find it.
-  timeout 18 "$checker" --tool memcheck --report-api-errors no --target-processes all --error-exitcode 9 \
-    node --expose-gc --no-warnings bench/dist/cuda/loop-delay.js packages/cuda-native/test/fixtures/kernels.fatbin
+  [ "$tool" = memcheck ] && api=(--report-api-errors no)
+  timeout "$seconds" "$checker" --tool "$tool" "${api[@]}" --target-processes all --error-exitcode 9 node --no-warnings "$@"
+}
+
+# Every kernel of gpu-preproc, each checker at most $1 seconds.
+kernel_checks() {
+  local tool
+  for tool in memcheck racecheck initcheck; do checked "$1" "$tool" bench/dist/kernel-tour.js || return; done
+}
+
+# The kernels, copies and graphs of one small program.
+sanitizer() {
+  checked 18 memcheck --expose-gc bench/dist/cuda/loop-delay.js packages/cuda-native/test/fixtures/kernels.fatbin
 }
 
 command=${1:-all}
