@@ -1,10 +1,10 @@
-import type { Device } from '@zerohop/cuda-native';
+import type { Device, DeviceMemory } from '@zerohop/cuda-native';
 import { checkFields, fieldsOf, wrongType } from '../arguments.js';
 import { DeviceResources } from '../gpu/device-resources.js';
 import { Image } from '../image.js';
 import { decodeBySharp } from './by-sharp.js';
 import { containerOf } from './container.js';
-import { readDecodeSettings } from './settings.js';
+import { type DecodeSettings, readDecodeSettings } from './settings.js';
 import { decodeToDevice } from './to-device.js';
 
 export interface DecodeOptions {
@@ -50,15 +50,11 @@ export async function decodeImage(bytes: Uint8Array, options: DecodeOptions = {}
 }
 
 /** Into an allocation of the picture's own. */
-async function decodeOwned(
-  bytes: Uint8Array,
-  settings: Parameters<typeof decodeToDevice>[1],
-  resources: DeviceResources,
-): Promise<Image> {
+async function decodeOwned(bytes: Uint8Array, settings: DecodeSettings, resources: DeviceResources): Promise<Image> {
   const { device } = resources;
   const stream = resources.takeStream();
-  const made: Awaited<ReturnType<Device['alloc']>>[] = [];
-  const free = (keep?: unknown) =>
+  const made: DeviceMemory[] = [];
+  const free = (keep?: DeviceMemory) =>
     Promise.all(made.filter((memory) => memory !== keep).map((memory) => memory.close()));
   try {
     const picture = await decodeToDevice(bytes, settings, resources, stream, async (byteLength) => {

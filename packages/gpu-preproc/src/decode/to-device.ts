@@ -1,5 +1,5 @@
 import type { DeviceMemory, Stream } from '@zerohop/cuda-native';
-import { JpegError, type JpegInfo } from '@zerohop/cuda-native/nvjpeg';
+import { JpegError } from '@zerohop/cuda-native/nvjpeg';
 import { PreprocError } from '../errors.js';
 import type { DeviceResources } from '../gpu/device-resources.js';
 import type { Decoder } from '../image.js';
@@ -18,14 +18,6 @@ export interface DevicePicture {
 }
 
 type Take = (byteLength: number) => Promise<DeviceMemory>;
-
-/** What nvJPEG decodes, on every version of the library. */
-function isTaken({ process, color, bitsPerSample, subsampling, width, height }: JpegInfo): boolean {
-  // A height of 0 is allowed where a later segment (DNL) has it.
-  if (width === 0 || height === 0) return false;
-  const usual = process === 'baseline' || process === 'extended' || process === 'progressive';
-  return usual && bitsPerSample === 8 && (color === 'GRAY' || color === 'YCbCr') && subsampling !== 'other';
-}
 
 /**
  * Decodes into memory that `take` gives (in whole words of 4 bytes), upright. When it resolves, the pixels are there in
@@ -67,7 +59,7 @@ function withoutSharp(error: unknown, refused: JpegError | undefined): unknown {
   });
 }
 
-/** Undefined where nvJPEG is missing, or takes no picture of this kind. @throws JpegError */
+/** Undefined where nvJPEG is missing. @throws JpegError, also for what nvJPEG takes on no version */
 function decodeByNvjpeg(
   bytes: Uint8Array,
   { exif, limitInputPixels }: DecodeSettings,
@@ -76,10 +68,10 @@ function decodeByNvjpeg(
   take: Take,
 ): Promise<DevicePicture | undefined> {
   return resources.decoders.with(async (decoder) => {
-    const info = await decoder.info(bytes);
-    const { width, height } = info;
+    const { width, height } = await decoder.info(bytes);
     if (width * height > limitInputPixels) throw tooLarge('JPEG', limitInputPixels);
-    if (!isTaken(info)) return undefined;
+    // No room can be made for it: a height of 0 is allowed where a later segment (DNL) has it.
+    if (width * height === 0) return undefined;
     const stored = await take(3 * width * height);
     await decoder.decode(bytes, stored, { stream });
     const orientation = exif ? exifOrientation(bytes) : 1;
