@@ -30,8 +30,8 @@ export interface TileOptions {
 
 export interface PreprocessorOptions {
   /**
-   * The tensor to write, `[batch, 3, height, width]` or `[batch, height, width, 3]`, or the same without batch, of FP32, FP16, UINT8 or INT8; for gray
-   * pictures also of one channel. A pool's `input(name)` is one.
+   * The tensor to write, `[batch, 3, height, width]` or `[batch, height, width, 3]`, or the same without batch, of FP32,
+   * FP16, UINT8 or INT8; for gray pictures also of one channel. A pool's `input(name)` is one.
    */
   readonly target: TensorSpec | TargetSize;
   /**

@@ -92,8 +92,8 @@ export async function convertBy(
   const rows = geometries.length * recipe.height;
   const ms = estimateMs(pixels, recipe, geometries.length);
   if (ms > AT_ONCE_MS && (await byThreads(pool, pixels, recipe, out, tensor, rows, ms))) return geometries;
-  const bands = ms > AT_ONCE_MS ? cutBands(0, rows, ms) : { ...cutBands(0, rows, 0), rows };
-  await inBands(aligned(pixels), recipe, tensor, bands);
+  // At once: in one band.
+  await inBands(aligned(pixels), recipe, tensor, cutBands(0, rows, ms > AT_ONCE_MS ? ms : 0));
   return geometries;
 }
 
