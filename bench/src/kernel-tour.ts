@@ -6,8 +6,16 @@
  */
 import { randomFillSync } from 'node:crypto';
 import { Device, type DeviceMemory, type Stream } from '@zerohop/cuda-native';
-import { ImageKernels, type KernelRecipe, type PixelFormat } from '@zerohop/gpu-preproc/gpu';
-import { BYTES_PER_PIXEL } from '@zerohop/gpu-preproc/reference';
+import {
+  checkPixelLayout,
+  ELEMENT_BYTES,
+  type ElementType,
+  extent,
+  ImageKernels,
+  type KernelRecipe,
+  type PixelFormat,
+} from '@zerohop/gpu-preproc/gpu';
+import { BYTES_PER_PIXEL, geometriesOf } from '@zerohop/gpu-preproc/reference';
 
 const WIDTH = 46;
 const HEIGHT = 38;
@@ -20,17 +28,7 @@ const RECIPES: readonly KernelRecipe[] = [
   { width: 17, height: 13, interpolation: 'area' },
   { width: 17, height: 13, interpolation: 'nearest', mean: [0.1, 0.2, 0.3], layout: 'NHWC' },
 ];
-const DATATYPES = { FP32: 4, FP16: 2, UINT8: 1, INT8: 1 } as const;
-
-function pictureBytes(format: PixelFormat): number {
-  const planes = { NV12: 1.5, RGB8P: 3, BGR8P: 3 }[format as string] ?? 1;
-  return WIDTH * HEIGHT * BYTES_PER_PIXEL[format] * planes;
-}
-
-function tilesOf({ width, height, resize, overlap = 0 }: KernelRecipe): number {
-  const along = (size: number, tile: number) => (size <= tile ? 1 : Math.ceil((size - tile) / (tile - overlap)) + 1);
-  return resize === 'tiles' ? along(WIDTH, width) * along(HEIGHT, height) : 1;
-}
+const DATATYPES = Object.keys(ELEMENT_BYTES) as ElementType[];
 
 async function uploaded(device: Device, stream: Stream, byteLength: number): Promise<DeviceMemory> {
   const memory = await device.alloc(Math.ceil(byteLength / 4) * 4);
@@ -46,13 +44,14 @@ async function read(stream: Stream, memory: DeviceMemory): Promise<void> {
 async function tour(device: Device, kernels: ImageKernels, stream: Stream): Promise<number> {
   let launches = 0;
   for (const format of Object.keys(BYTES_PER_PIXEL) as PixelFormat[]) {
-    const memory = await uploaded(device, stream, pictureBytes(format));
-    const image = { memory, width: WIDTH, height: HEIGHT, format };
-    for (const [datatype, bytes] of Object.entries(DATATYPES) as [keyof typeof DATATYPES, number][]) {
+    const layout = checkPixelLayout({ width: WIDTH, height: HEIGHT, format });
+    const memory = await uploaded(device, stream, extent(layout));
+    const image = { ...layout, memory };
+    for (const datatype of DATATYPES) {
       for (const recipe of RECIPES) {
         const plan = await kernels.plan({ ...recipe, datatype }, [format]);
-        const each = 3 * recipe.width * recipe.height * bytes;
-        const output = await device.alloc(tilesOf(recipe) * each);
+        const each = 3 * recipe.width * recipe.height * ELEMENT_BYTES[datatype];
+        const output = await device.alloc(geometriesOf(layout, plan.recipe).length * each);
         plan.enqueue(stream, image, output);
         await read(stream, output);
         if (recipe.resize === undefined) {

@@ -1,7 +1,7 @@
 /** Our figures for one row, and those of a copy within the device that moves as many bytes. */
 import { randomFillSync } from 'node:crypto';
 import type { Device, DeviceMemory, Stream } from '@zerohop/cuda-native';
-import type { ImageKernels } from '@zerohop/gpu-preproc/gpu';
+import { checkPixelLayout, extent, type ImageKernels } from '@zerohop/gpu-preproc/gpu';
 import type { Row } from './rows.js';
 import { NODES, type Timer, type Timing } from './timing.js';
 
@@ -20,19 +20,6 @@ export interface MeasuredRow {
   readonly met?: boolean;
 }
 
-function imageBytes({ width, height, format }: Row): number {
-  const perPixel: Readonly<Record<string, number>> = {
-    NV12: 1.5,
-    BAYER_RG8: 1,
-    BAYER_RG12: 2,
-    GRAY16: 2,
-    RGBA8: 4,
-    RGB8: 3,
-    RGB8P: 3,
-  };
-  return width * height * (perPixel[format] ?? 3);
-}
-
 const OUTPUTS = 4;
 
 /** All images hold the same noise: a table is then read everywhere, and no two images share memory. */
@@ -49,7 +36,7 @@ export async function measureRow(
   timer: Timer,
   row: Row,
 ): Promise<MeasuredRow> {
-  const bytes = imageBytes(row);
+  const bytes = extent(checkPixelLayout({ width: row.width, height: row.height, format: row.format }));
   const plan = await kernels.plan(row.recipe, [row.format]);
   // A hundred different images; of outputs so many that the next write finds none of them in the L2.
   const images = await device.alloc(NODES * bytes);

@@ -1,19 +1,10 @@
 import type { DeviceMemory } from '@zerohop/cuda-native';
-import {
-  checkCrop,
-  checkFields,
-  checkOneOf,
-  checkPositiveInteger,
-  fieldsOf,
-  outOfRange,
-  wrongType,
-} from './arguments.js';
+import { checkFields, fieldsOf, outOfRange, wrongType } from './arguments.js';
 import { PreprocError } from './errors.js';
+import { checkExtent, checkPixelLayout, extent } from './pixel-layout.js';
 import { type PixelFormat, traitsOf } from './reference/formats.js';
 import type { Crop } from './reference/geometry.js';
-import { BYTES_PER_PIXEL, type Pixels } from './reference/pixels.js';
-
-const FORMATS = Object.keys(BYTES_PER_PIXEL) as PixelFormat[];
+import type { Pixels } from './reference/pixels.js';
 
 /** Which decoder made a picture. */
 export type Decoder = 'sharp' | 'nvjpeg';
@@ -97,19 +88,22 @@ export class Image {
 
   /** Lets go of the pixels; device memory of its own is freed once nothing enqueued uses it. */
   async close(): Promise<void> {
-    const memory = this.#memory;
-    this.#memory = undefined;
-    if (this.#owns && memory !== undefined && !(memory instanceof Uint8Array)) await memory.close();
+    await this.#letGo()?.close();
   }
 
   [Symbol.dispose](): void {
-    const memory = this.#memory;
-    this.#memory = undefined;
-    if (this.#owns && memory !== undefined && !(memory instanceof Uint8Array)) memory[Symbol.dispose]();
+    this.#letGo()?.[Symbol.dispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** The device memory that is to be freed, if any. */
+  #letGo(): DeviceMemory | undefined {
+    const memory = this.#memory;
+    this.#memory = undefined;
+    return this.#owns && !(memory instanceof Uint8Array) ? memory : undefined;
   }
 }
 
@@ -153,27 +147,6 @@ const OPTIONS = fieldsOf<ImageOptions>({
   range: true,
 });
 
-/** What says where each pixel of a picture lies. */
-export type PixelShape = Required<Pick<Pixels, 'width' | 'height' | 'format' | 'pitch' | 'planePitch'>>;
-
-/** The bytes that a picture takes from its first pixel to its last. */
-export function extent({ width, height, format, pitch, planePitch }: PixelShape): number {
-  const plane = (rows: number): number => pitch * (rows - 1) + width * BYTES_PER_PIXEL[format];
-  if (format === 'NV12') return Math.max(plane(height), planePitch + plane(height / 2));
-  return plane(height) + (traitsOf(format).kernel === 'planar8' ? 2 * planePitch : 0);
-}
-
-/** What some formats ask for beside a size. */
-function checkShape(format: PixelFormat, width: number, height: number, pitch: number): void {
-  if (format === 'NV12' && (width % 2 !== 0 || height % 2 !== 0)) {
-    throw outOfRange('even sides', 'width and height of NV12', `${width}x${height}`);
-  }
-  if (traitsOf(format).red !== undefined && Math.min(width, height) < 3) {
-    throw outOfRange('at least 3x3 pixels', `width and height of ${format}`, `${width}x${height}`);
-  }
-  if (traitsOf(format).max > 255 && pitch % 2 !== 0) throw outOfRange(`even number for ${format}`, 'pitch', pitch);
-}
-
 /** What {@link imageFrom} takes; a view of a `PinnedMemory`'s buffer is copied to a GPU without a detour. */
 export type ImageMemory = Uint8Array | Uint8ClampedArray | ArrayBufferLike | DeviceMemory;
 
@@ -189,32 +162,14 @@ export type ImageMemory = Uint8Array | Uint8ClampedArray | ArrayBufferLike | Dev
  */
 export function imageFrom(memory: ImageMemory, options: ImageOptions): Image {
   checkFields('options', options, OPTIONS);
-  const width = checkPositiveInteger('width', options.width);
-  const height = checkPositiveInteger('height', options.height);
-  const format = checkOneOf('format', options.format, FORMATS);
-  const rowBytes = width * BYTES_PER_PIXEL[format];
-  const pitch = checkPositiveInteger('pitch', options.pitch ?? rowBytes);
-  if (pitch < rowBytes) throw outOfRange(`at least ${rowBytes} (${width} pixels of ${format})`, 'pitch', pitch);
-  checkShape(format, width, height, pitch);
-  const shape = {
-    width,
-    height,
-    format,
-    pitch,
-    planePitch: checkPositiveInteger('planePitch', options.planePitch ?? pitch * height),
-    crop: checkCrop(options.crop ?? { x: 0, y: 0, width, height }, { width, height }),
-    matrix: checkOneOf('matrix', options.matrix ?? (height >= 720 ? 'bt709' : 'bt601'), ['bt601', 'bt709', 'bt2020']),
-    range: checkOneOf('range', options.range ?? 'limited', ['limited', 'full']),
-  };
+  const layout = checkPixelLayout(options);
+  const { format } = layout;
   const bytes = isDeviceMemory(memory) ? memory : asBytes(memory);
-  const needed = extent(shape);
-  if (bytes.byteLength < needed) {
-    throw outOfRange(`at least ${needed} bytes (${width}x${height} ${format})`, 'memory.byteLength', bytes.byteLength);
-  }
+  checkExtent(layout, bytes);
   if (!(bytes instanceof Uint8Array) && traitsOf(format).max > 255 && bytes.address % 2n !== 0n) {
     throw outOfRange(`even number for ${format}`, 'memory.address', bytes.address);
   }
-  return new Image({ ...shape, memory: bytes });
+  return new Image({ ...layout, memory: bytes });
 }
 
 /** By its shape: an application may have two copies of the class. */

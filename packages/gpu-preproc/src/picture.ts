@@ -1,8 +1,21 @@
+import type { Stream } from '@zerohop/cuda-native';
 import { PreprocError } from './errors.js';
+import type { Image } from './image.js';
 import type { PixelFormat } from './reference/formats.js';
 import type { Crop, Geometry } from './reference/geometry.js';
 import { geometriesOf, type TensorRecipe } from './reference/tensor.js';
 import type { Target } from './target.js';
+
+/** A picture as it is given: encoded, or its pixels. */
+export type Source = Uint8Array | Image;
+
+/** What a block is filled with. */
+export interface Work {
+  readonly sources: readonly Source[];
+  readonly crop: Crop | undefined;
+  /** The run's: pictures in device memory are read behind what it was given. */
+  readonly stream: Stream | undefined;
+}
 
 /** What is asked of a picture, wherever its pixels are. */
 export interface PictureShape {

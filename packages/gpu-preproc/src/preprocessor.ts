@@ -6,10 +6,9 @@ import { PreprocError } from './errors.js';
 import { type Filling, GpuPath } from './gpu/gpu-path.js';
 import { Image } from './image.js';
 import { type PreprocessorOptions, type PreprocessorSettings, readOptions } from './options.js';
+import type { Source } from './picture.js';
 import type { Crop, Geometry } from './reference/geometry.js';
 import { checkBlock, hostElements } from './target.js';
-
-type Source = Uint8Array | Image;
 
 export interface RunOptions {
   /**

@@ -2,7 +2,7 @@ import type { TensorBlock, TensorSpec } from '@zerohop/cuda-native/tensor';
 import { checkFields, checkOneOf, checkPositiveInteger, fieldsOf, outOfRange, wrongType } from './arguments.js';
 import { PreprocError } from './errors.js';
 import { ELEMENT_BYTES } from './reference/elements.js';
-import type { TensorBits } from './reference/tensor.js';
+import { type TensorBits, typedElements } from './reference/tensor.js';
 
 /** The datatypes that are written. */
 export type TargetDatatype = 'FP32' | 'FP16' | 'UINT8' | 'INT8';
@@ -125,8 +125,5 @@ export function hostElements(memory: Uint8Array, target: Target): TensorBits {
       `Expected ${target.byteLength} bytes aligned to ${elementBytes} for the block's memory but received ${memory.byteLength} at byte offset ${memory.byteOffset}`,
     );
   }
-  const { buffer, byteOffset, byteLength } = memory;
-  if (elementBytes === 4) return new Int32Array(buffer, byteOffset, byteLength / 4);
-  if (elementBytes === 2) return new Uint16Array(buffer, byteOffset, byteLength / 2);
-  return new Uint8Array(buffer, byteOffset, byteLength);
+  return typedElements(target.datatype, memory.buffer, memory.byteOffset, memory.byteLength / elementBytes);
 }

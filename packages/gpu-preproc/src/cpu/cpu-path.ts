@@ -4,20 +4,10 @@ import { decodeBySharp } from '../decode/by-sharp.js';
 import { containerOf } from '../decode/container.js';
 import { Image } from '../image.js';
 import type { PreprocessorSettings } from '../options.js';
-import { layPicture } from '../picture.js';
-import type { Crop, Geometry } from '../reference/geometry.js';
+import { layPicture, type Work } from '../picture.js';
+import type { Geometry } from '../reference/geometry.js';
 import { type TensorBits, tensorBits } from '../reference/tensor.js';
 import { convert, type HostTensor } from './convert.js';
-
-type Source = Uint8Array | Image;
-
-/** What a block is filled with. */
-export interface CpuWork {
-  readonly sources: readonly Source[];
-  readonly crop: Crop | undefined;
-  /** The run's: pictures in device memory are read behind what it was given. */
-  readonly stream: Stream | undefined;
-}
 
 /** Fills blocks by the CPU. Owns the buffers for device memory that kernels don't write. */
 export class CpuPath {
@@ -31,13 +21,13 @@ export class CpuPath {
   }
 
   /** Into host memory, once what `blockStream` has still to do with it is over. */
-  async fill(work: CpuWork, out: HostTensor, blockStream: Stream | undefined): Promise<Geometry[]> {
+  async fill(work: Work, out: HostTensor, blockStream: Stream | undefined): Promise<Geometry[]> {
     if (blockStream !== undefined && !blockStream.query()) await blockStream.done();
     return this.#convert(work, () => out);
   }
 
   /** Into a host buffer, from which `write` takes it. */
-  async upload(work: CpuWork, write: (elements: TensorBits) => Promise<void>): Promise<Geometry[]> {
+  async upload(work: Work, write: (elements: TensorBits) => Promise<void>): Promise<Geometry[]> {
     let elements: TensorBits | undefined;
     try {
       const geometries = await this.#convert(work, () => {
@@ -58,7 +48,7 @@ export class CpuPath {
   }
 
   /** One picture after the other: no more than one is decoded at a time. */
-  async #convert({ sources, crop, stream }: CpuWork, destination: () => HostTensor): Promise<Geometry[]> {
+  async #convert({ sources, crop, stream }: Work, destination: () => HostTensor): Promise<Geometry[]> {
     const { recipe, target, decode } = this.#settings;
     const geometries: Geometry[] = [];
     for (const [i, source] of sources.entries()) {

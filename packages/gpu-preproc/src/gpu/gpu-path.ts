@@ -1,30 +1,29 @@
 import type { Device, DeviceMemory, Stream } from '@zerohop/cuda-native';
 import { checkCrop } from '../arguments.js';
-import type { DecodeSettings } from '../decode/settings.js';
 import { decodeToDevice } from '../decode/to-device.js';
-import { extent, Image } from '../image.js';
-import { layPicture } from '../picture.js';
+import { Image } from '../image.js';
+import type { PreprocessorSettings } from '../options.js';
+import { layPicture, type Source, type Work } from '../picture.js';
+import { extent } from '../pixel-layout.js';
 import type { PixelFormat } from '../reference/formats.js';
 import type { Crop, Geometry } from '../reference/geometry.js';
-import type { TensorRecipe } from '../reference/tensor.js';
-import type { Target } from '../target.js';
 import { closeAll } from './close-all.js';
 import type { DeviceImage } from './device-image.js';
 import { DeviceResources } from './device-resources.js';
 import type { ImagePlan } from './image-plan.js';
 import type { LoadedFrom } from './module-image.js';
 
-/** What one block is filled with. */
-export interface Filling {
-  readonly sources: readonly (Uint8Array | Image)[];
+/** Work, and where to. */
+export interface Filling extends Work {
   /** The block's memory as kernels reach it, or host memory that they don't: it is copied there. */
   readonly output: DeviceMemory | Uint8Array;
-  readonly stream: Stream | undefined;
-  readonly crop: Crop | undefined;
 }
 
-/** A picture in device memory, ready in the order of the run's stream. */
-type Placed = DeviceImage & { readonly crop: Crop; readonly format: PixelFormat };
+/** A picture in device memory, ready in the order of the run's stream, and how it will be laid in. */
+interface Placed {
+  readonly image: DeviceImage;
+  readonly geometries: readonly Geometry[];
+}
 
 /**
  * Fills blocks by kernels on one device: pictures in host memory are copied there through cuda-native's pinned staging
@@ -34,32 +33,24 @@ type Placed = DeviceImage & { readonly crop: Crop; readonly format: PixelFormat 
 export class GpuPath {
   readonly loadedFrom: LoadedFrom;
   readonly #resources: DeviceResources;
-  readonly #target: Target;
-  readonly #recipe: TensorRecipe;
-  readonly #decode: DecodeSettings;
+  readonly #settings: PreprocessorSettings;
   readonly #plans = new Map<PixelFormat, Promise<ImagePlan>>();
 
-  private constructor(
-    resources: DeviceResources,
-    loadedFrom: LoadedFrom,
-    { target, recipe, decode }: { target: Target; recipe: TensorRecipe; decode: DecodeSettings },
-  ) {
+  private constructor(resources: DeviceResources, loadedFrom: LoadedFrom, settings: PreprocessorSettings) {
     this.#resources = resources;
     this.loadedFrom = loadedFrom;
-    this.#target = target;
-    this.#recipe = recipe;
-    this.#decode = decode;
+    this.#settings = settings;
   }
 
-  /** Loads the kernels, off the JS thread. @throws CudaError when the driver refuses them */
-  static async open(
-    device: Device,
-    work: { target: Target; recipe: TensorRecipe; decode: DecodeSettings },
-  ): Promise<GpuPath> {
+  /**
+   * Loads the kernels, off the JS thread.
+   * @throws PreprocError ERR_KERNELS_MISSING; CudaError when the driver refuses them
+   */
+  static async open(device: Device, settings: PreprocessorSettings): Promise<GpuPath> {
     const resources = DeviceResources.hold(device);
     try {
       const { loadedFrom } = await resources.kernels();
-      return new GpuPath(resources, loadedFrom, work);
+      return new GpuPath(resources, loadedFrom, settings);
     } catch (error) {
       await resources.release();
       throw error;
@@ -81,21 +72,19 @@ export class GpuPath {
         taken.push(memory);
         return memory;
       };
-      const pictures = await allOrNone(
-        filling.sources.map((source) => this.#place(source, filling.crop, stream, take)),
-      );
-      const geometries = pictures.map((picture) => layPicture(picture, this.#recipe, this.#target));
+      const placed = await allOrNone(filling.sources.map((source) => this.#place(source, filling.crop, stream, take)));
+      const images = placed.map(({ image }) => image);
       const { output } = filling;
       if (output instanceof Uint8Array) {
         const made = (await take(output.byteLength)).slice(0, output.byteLength);
-        await this.#enqueue(stream, pictures, made);
+        await this.#enqueue(stream, images, made);
         await stream.copyToHost(output, made);
       } else {
-        await this.#enqueue(stream, pictures, output);
+        await this.#enqueue(stream, images, output);
       }
       await stream.done();
       ended = true;
-      return geometries.flat();
+      return placed.flatMap(({ geometries }) => geometries);
     } finally {
       // What was enqueued before it failed may still read and write the buffers.
       const free = ended || (await isOver(stream));
@@ -108,46 +97,47 @@ export class GpuPath {
   }
 
   async #place(
-    source: Uint8Array | Image,
+    source: Source,
     crop: Crop | undefined,
     stream: Stream,
     take: (byteLength: number) => Promise<DeviceMemory>,
   ): Promise<Placed> {
+    const { recipe, target, decode } = this.#settings;
     if (source instanceof Image) {
       const part = crop === undefined ? source.crop : checkCrop(crop, source);
       const { width, height, format, pitch, planePitch, matrix, range, memory } = source;
       const shape = { width, height, format, pitch, planePitch, matrix, range, crop: part };
-      layPicture(shape, this.#recipe, this.#target);
-      if (!(memory instanceof Uint8Array)) return { ...shape, memory };
+      const geometries = layPicture(shape, recipe, target);
+      if (!(memory instanceof Uint8Array)) return { image: { ...shape, memory }, geometries };
       const byteLength = extent(source);
       const copied = await take(byteLength);
       await stream.copyToDevice(copied.slice(0, byteLength), memory.subarray(0, byteLength));
-      return { ...shape, memory: copied };
+      return { image: { ...shape, memory: copied }, geometries };
     }
-    const { decoder: _, ...picture } = await decodeToDevice(source, this.#decode, this.#resources, stream, take);
+    const { decoder: _, ...picture } = await decodeToDevice(source, decode, this.#resources, stream, take);
     const { width, height } = picture;
     const part = crop === undefined ? { x: 0, y: 0, width, height } : checkCrop(crop, picture);
-    return { ...picture, format: 'RGB8', crop: part };
+    const image = { ...picture, format: 'RGB8', crop: part } as const;
+    return { image, geometries: layPicture(image, recipe, target) };
   }
 
-  async #enqueue(stream: Stream, pictures: readonly Placed[], output: DeviceMemory): Promise<void> {
-    const [first] = pictures;
-    if (pictures.length > 1 && pictures.every(({ format }) => format === first?.format)) {
-      const plan = await this.#planFor((first as Placed).format);
-      plan.enqueueBatch(stream, pictures, output);
+  async #enqueue(stream: Stream, images: readonly DeviceImage[], output: DeviceMemory): Promise<void> {
+    const plans = await Promise.all(images.map(({ format }) => this.#planFor(format)));
+    const [plan] = plans as [ImagePlan, ...ImagePlan[]];
+    if (images.length > 1 && plans.every((each) => each === plan)) {
+      plan.enqueueBatch(stream, images, output);
       return;
     }
-    const each = output.byteLength / pictures.length;
-    const plans = await Promise.all(pictures.map(({ format }) => this.#planFor(format)));
-    for (const [i, picture] of pictures.entries()) {
-      (plans[i] as ImagePlan).enqueue(stream, picture, output.slice(i * each, each));
+    const each = output.byteLength / images.length;
+    for (const [i, image] of images.entries()) {
+      (plans[i] as ImagePlan).enqueue(stream, image, output.slice(i * each, each));
     }
   }
 
   #planFor(format: PixelFormat): Promise<ImagePlan> {
     const known = this.#plans.get(format);
     if (known !== undefined) return known;
-    const made = this.#resources.kernels().then((kernels) => kernels.plan(this.#recipe, [format]));
+    const made = this.#resources.kernels().then((kernels) => kernels.plan(this.#settings.recipe, [format]));
     this.#plans.set(format, made);
     made.catch(() => this.#plans.delete(format));
     return made;
